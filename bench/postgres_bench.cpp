@@ -7,28 +7,13 @@
 
 #include "contest.h"
 #include "lock/lock_texts.h"
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/random.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/postgres/use.h"
 #include "lockkeeper/store_registry.h"
 #include "postgres_server.h"
 #include "raw_postgres.h"
-
-namespace lockkeeper {
-namespace {
-
-std::string byteaOf(const std::string& bytes) {
-  std::string text = "\\x";
-  for (const char each : bytes) {
-    constexpr const char* digits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(each);
-    text += {digits[byte >> 4U], digits[byte & 15U]};
-  }
-  return text;
-}
-
-}  // namespace
-}  // namespace lockkeeper
 
 int main(int count, char** arguments) {
   using namespace lockkeeper;
@@ -45,9 +30,9 @@ int main(int count, char** arguments) {
          const auto rows = std::make_shared<bench::RawPostgres>(
              "host=127.0.0.1 port=" + std::to_string(server.port()) +
                  " user=auditor dbname=locks sslmode=disable",
-             bench::RawPostgres::Statement{texts.claim, {"bench", "30000", "1", "1", nullptr}},
-             bench::RawPostgres::Statement{texts.release, {}}, byteaOf("bare:" + std::to_string(thread)),
-             "\\x" + Token::generate(*systemRandom()).hex());
+             bench::RawPostgres::Statement{texts.claim, {"bench", "30000", "1", "1", nullptr, nullptr}},
+             bench::RawPostgres::Statement{texts.release, {}},
+             "\\x" + toHex("bare:" + std::to_string(thread)), "\\x" + Token::generate(*systemRandom()).hex());
          return [rows] { rows->pair(); };
        }},
       bench::pairs(ours, locks)};

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/internal/hex.h"
 #include "lockkeeper/internal/utf8.h"
 
 namespace lockkeeper::cli {

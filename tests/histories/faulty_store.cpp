@@ -52,7 +52,8 @@ struct ProxiedMariadb {
 };
 
 struct ProxiedPostgres {
-  PostgresServer server;
+  ChildClock clock;
+  PostgresServer server{{}, clock.environment()};
   FaultProxy proxy{server.port()};
 };
 
@@ -98,6 +99,10 @@ std::int64_t timeOf(const DatabaseServer& server) {
   return std::stoll(server.ask("SELECT UNIX_TIMESTAMP()"));
 }
 
+std::int64_t timeOf(const PostgresServer& server) {
+  return std::stoll(server.ask("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint"));
+}
+
 /// Each time, the server's wall clock is set further from the right time.
 template <class Server>
 StoreFault clockSet(const ChildClock& clock, const Server& server, std::int64_t seconds) {
@@ -107,8 +112,9 @@ StoreFault clockSet(const ChildClock& clock, const Server& server, std::int64_t 
           .hit = [&server, offset] { return std::abs(timeOf(server) - std::time(nullptr) - *offset) <= 2; }};
 }
 
-/// A Redis that cannot write down what it has done ends itself before it answers.
-StoreFault diskFull(RedisServer& server) {
+/// A server that cannot write down what it has done ends itself before it answers.
+template <class Server>
+StoreFault diskFull(Server& server) {
   return {.name = "disk full",
           .begin = [&server] { server.fillDisk(); },
           .end = [&server] { server.restart(); },
@@ -221,6 +227,8 @@ FaultyStore postgres() {
   faults.push_back(pauseOf(parts->server));
   faults.push_back(restartOf(parts->server));
   faults.push_back({.name = "sessions ended", .begin = [&server = parts->server] { server.endSessions(); }});
+  faults.push_back(diskFull(parts->server));
+  faults.push_back(clockSet(parts->clock, parts->server, -3));
   return {always(PostgresServer::uri("postgres+version", parts->proxy.port())), true, std::move(faults),
           parts};
 }

@@ -2,8 +2,8 @@
 
 #include <iostream>
 
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/internal/hex.h"
 #include "lockkeeper/internal/utf8.h"
 
 namespace lockkeeper::cli {
@@ -19,9 +19,7 @@ void setText(Poco::JSON::Object& object, const std::string& name, std::string_vi
     return;
   }
   object.set(name, printable(text, text.size()));
-  std::string bytes;
-  for (const char each : text) appendHex(bytes, static_cast<unsigned char>(each));
-  object.set(name + "Hex", bytes);
+  object.set(name + "Hex", toHex(text));
 }
 
 void setOwner(Poco::JSON::Object& object, const std::string& owner) {

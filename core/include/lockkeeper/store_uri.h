@@ -69,6 +69,9 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// `least` to `most`.
   std::chrono::milliseconds duration(std::string_view name, std::chrono::milliseconds otherwise,
                                      std::chrono::milliseconds least, std::chrono::milliseconds most) const;
+  /// The parameter, or `otherwise`: the name of something in a database, which can stand in a statement as it
+  /// is. Throws ConfigError unless it has 1 to `longest` characters of [A-Za-z0-9_]; 64 are the most.
+  std::string name(std::string_view name, std::string_view otherwise, std::size_t longest) const;
   /// The parameter, which is a path; empty when it is not given. Throws ConfigError if the file cannot be
   /// read.
   std::string file(std::string_view name) const;

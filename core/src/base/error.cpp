@@ -1,6 +1,6 @@
 #include "lockkeeper/error.h"
 
-#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/base/hex.h"
 
 namespace lockkeeper {
 

@@ -1,6 +1,8 @@
 #include "lockkeeper/base/token.h"
 
-#include "lockkeeper/internal/hex.h"
+#include <algorithm>
+
+#include "lockkeeper/base/hex.h"
 
 namespace lockkeeper {
 
@@ -10,11 +12,14 @@ Token Token::generate(Random& random) {
   return token;
 }
 
+Token Token::fromBytes(std::span<const std::byte, size> bytes) noexcept {
+  Token token;
+  std::ranges::copy(bytes, token.bytes_.begin());
+  return token;
+}
+
 std::string Token::hex() const {
-  std::string text;
-  text.reserve(2 * size);
-  for (const std::byte byte : bytes_) appendHex(text, std::to_integer<unsigned char>(byte));
-  return text;
+  return toHex({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
 }
 
 }  // namespace lockkeeper

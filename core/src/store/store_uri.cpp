@@ -9,6 +9,7 @@
 
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/checked_name.h"
 #include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper {
@@ -243,6 +244,11 @@ milliseconds StoreUri::duration(std::string_view name, milliseconds otherwise, m
   if (length >= least && length <= most) return length;
   throw ConfigError(named(name) + " is " + quoted(*value) + ": it must be " + formatDuration(least) + " to " +
                     formatDuration(most));
+}
+
+std::string StoreUri::name(std::string_view name, std::string_view otherwise, std::size_t longest) const {
+  return checkedName("the " + std::string(name) + " name", parameter(name).value_or(std::string(otherwise)),
+                     longest);
 }
 
 std::string StoreUri::file(std::string_view name) const {

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/postgres/use.h"
 #include "lockkeeper/store_registry.h"
 #include "postgres_server.h"
@@ -23,15 +24,7 @@ struct PostgresOfContract {
   std::unique_ptr<PostgresServer> server;
 };
 
-std::string byteaOf(const std::string& key) {
-  std::string text = "'\\x";
-  for (const char each : key) {
-    constexpr const char* digits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(each);
-    text += {digits[byte >> 4U], digits[byte & 15U]};
-  }
-  return text + "'";
-}
+std::string byteaOf(const std::string& key) { return "'\\x" + toHex(key) + "'"; }
 
 }  // namespace
 
@@ -49,6 +42,7 @@ std::vector<DriverFactory> postgresStores() {
            .waitable = true,
            .browsable = true,
            .breakable = true,
+           .reportsLosses = true,
            .permits = true,
            .batchable = true,
            .batchReleasing = true,

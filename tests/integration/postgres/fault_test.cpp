@@ -3,9 +3,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "frozen_server.h"
 #include "inherited_driver.h"
+#include "lockkeeper/driver/batches.h"
 #include "lockkeeper/error.h"
 #include "postgres_fixture.h"
 #include "wait_until.h"
@@ -51,6 +53,39 @@ TEST_F(PostgresFault, AClaimThatWasWithdrawnTakesNothing) {
   EXPECT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::notOwner);
   (void)store.proxy.deliverHeld();  // What answers is the end of the session.
   EXPECT_TRUE(store.isFree(who.key));
+}
+
+// The server has got the beginning of the request, and waits for the rest of it.
+TEST_F(PostgresFault, AClientThatStandsStillInTheMiddleOfARequestKeepsNoRows) {
+  const auto proxied = store.openProxied();
+  const std::string prefix = Claimant{}.key;
+  const auto claimants = [&](std::optional<Share> share) {
+    std::vector<Claimant> all(500);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].key = prefix + (share ? "s" : "w") + std::to_string(1000 + i);
+      all[i].share = share;
+    }
+    return all;
+  };
+  const std::vector<Claimant> readers = claimants(Share{1, 1});
+  std::vector<Renewal> renewals;
+  for (const Claimant& each : readers) {
+    ASSERT_TRUE(granted(proxied->acquire(each.request())));
+    renewals.push_back({.claim = each.claim(), .ttl = longTtl});
+  }
+  const std::vector<Claimant> writers = claimants({});
+  std::vector<AcquireRequest> requests;
+  for (const Claimant& each : writers) requests.push_back(each.request(in(1s)));
+
+  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT"});
+  EXPECT_THROW((void)capability<Batchable>(*proxied)->acquireInOrder(requests), OutcomeUnknown);
+  EXPECT_GT(store.proxy.fired(), 0U);
+  EXPECT_TRUE(granted(store.direct->acquire(Claimant{.key = writers.front().key}.request())));
+
+  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT"});
+  proxied->renew(renewals, in(1s));
+  EXPECT_GT(store.proxy.fired(), 0U);
+  EXPECT_EQ(store.direct->release(readers.front().claim(), soon()), ReleaseOutcome::released);
 }
 
 // Wherever the reply is cut, the claim that is sent again gets what was granted.

@@ -101,5 +101,21 @@ TEST_F(PostgresHosts, FencesAreDurableOnlyWhereAStandbyHasThem) {
   EXPECT_NE(later->promises().durability.find("asynchronous"), synchronous.npos);
 }
 
+// Nothing else tells whether it is the same server behind the name, with all that it has confirmed.
+TEST(PostgresHostsOne, AServerThatWasStartedAnewIsInDoubt) {
+  PostgresServer server;
+  server.makeLocks();
+  const auto driver = openPostgres(server.uri("postgres+version"));
+  const auto doubts = std::make_shared<DoubtCounter>();
+  capability<DoubtReporting>(*driver)->addDoubtListener(doubts);
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  server.endSessions();
+  succeedsInTheEnd([&] { (void)driver->acquire(Claimant{}.request()); });
+  EXPECT_EQ(doubts->count, 0) << "it is the same one";
+  server.restart();
+  succeedsInTheEnd([&] { (void)driver->acquire(Claimant{}.request()); });
+  EXPECT_EQ(doubts->count, 1);
+}
+
 }  // namespace
 }  // namespace lockkeeper::test

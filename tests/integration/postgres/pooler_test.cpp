@@ -9,6 +9,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
 #include "postgres_fixture.h"
+#include "succeeds_in_the_end.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -19,9 +20,9 @@ using namespace std::chrono_literals;
 /// PgBouncer, which gives its clients two sessions of the server.
 class Pooler {
  public:
-  explicit Pooler(const PostgresServer& server) {
+  explicit Pooler(std::uint16_t server) {
     writeFile(folder_ / "users", "\"keeper\" \"p@ss/word\"\n");
-    writeFile(folder_ / "ini", "[databases]\nlocks = host=127.0.0.1 port=" + std::to_string(server.port()) +
+    writeFile(folder_ / "ini", "[databases]\nlocks = host=127.0.0.1 port=" + std::to_string(server) +
                                    " pool_size=2\n[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\n"
                                    "pool_mode = transaction\nauth_type = plain\nauth_file = " +
                                    (folder_ / "users").string() + "\nlisten_port = " + std::to_string(port) +
@@ -47,15 +48,16 @@ class Pooler {
 
   std::string uri() const { return PostgresServer::uri("postgres+version", port); }
 
- private:
   const std::uint16_t port = freePort();
+
+ private:
   TempFolder folder_;
   std::unique_ptr<Process> process_;
 };
 
 class PostgresPooler : public PostgresTest {
  protected:
-  Pooler pooler{store.server};
+  Pooler pooler{store.server.port()};
 };
 
 TEST_F(PostgresPooler, OneHolderAtATimeWhateverTheServersIsolationIs) {
@@ -108,6 +110,49 @@ TEST_F(PostgresPooler, OthersOnTheSameSessionsKeepTheirSettings) {
                 pooler.uri().replace(0, sizeof("postgres+version") - 1, "postgres")},
                {.environment = {{"PGSSLMODE", "disable"}}});
   EXPECT_EQ(shown.output, "00\"$user\", public\n") << shown.errors;
+}
+
+// Nobody can end the session of the server on which it comes.
+TEST_F(PostgresPooler, AClaimThatWasWithdrawnTakesNothing) {
+  FaultProxy proxy(pooler.port);
+  const auto proxied =
+      openPostgres(PostgresServer::uri("postgres+version", proxy.port()), "connectTimeout=10s");
+  ASSERT_TRUE(granted(proxied->acquire(Claimant{}.request())));
+  for (const std::optional<Share> share : {std::optional<Share>(), std::optional(Share{1, 2})}) {
+    Claimant who;
+    who.share = share;
+    proxy.set({.kind = ProxyFault::Kind::hold, .text = "ON CONFLICT (lock_key"});
+    const Instant deadline = in(500ms);
+    {
+      const std::jthread ending([&] {
+        if (waitUntil([&] { return proxy.fired() > 0; })) proxy.endHeldConnections(Ending::rst);
+      });
+      EXPECT_THROW((void)proxied->acquire(who.request(deadline)), OutcomeUnknown);
+    }
+    EXPECT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::notOwner);
+    ASSERT_TRUE(waitUntil([&] { return now() > deadline; }));
+    EXPECT_TRUE(proxy.deliverHeld());
+    EXPECT_TRUE(store.isFree(who.key));
+    ASSERT_TRUE(granted(proxied->acquire(who.request())));
+  }
+}
+
+// The pooler goes on with another server, and its clients do not notice.
+TEST(PostgresPoolerOfTwo, AStandbyAnswersNothing) {
+  PostgresServer primary{{"wal_level=replica"}};
+  primary.makeLocks();
+  const PostgresServer standby{primary, {"hot_standby=on"}};
+  FaultProxy way(primary.port());
+  const Pooler pooler(way.port());
+  const auto driver = openPostgres(pooler.uri(), "connectTimeout=10s");
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  way.leadTo(standby.port());
+  way.endConnections(Ending::fin);
+  EXPECT_THROW((void)driver->holder(who.key, soon()), StoreUnavailable);
+  way.leadTo(primary.port());
+  way.endConnections(Ending::fin);
+  succeedsInTheEnd([&] { EXPECT_TRUE(driver->holder(who.key, soon())); });
 }
 
 }  // namespace

@@ -64,6 +64,22 @@ TEST_F(PostgresRefusal, TooManyConnectionsAndAReadOnlyServerPass) {
   EXPECT_TRUE(granted(store.open()->acquire(Claimant{}.request())));
 }
 
+// A message of the protocol.
+std::string messageOf(char type, const std::string& body) {
+  const auto length = static_cast<char>(body.size() + 4);
+  return std::string{type, 0, 0, 0, length} + body;
+}
+
+TEST_F(PostgresRefusal, AServerThatIsTooOldIsAConfigError) {
+  using namespace std::string_literals;
+  const auto driver = store.openProxied();
+  const std::string greeting = messageOf('R', "\0\0\0\0"s) + messageOf('S', "server_version\00013.5\0"s) +
+                               messageOf('K', "\0\0\0\1\0\0\0\1"s) + messageOf('Z', "I");
+  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = greeting});
+  const std::string said = refusal<ConfigError>(*driver);
+  EXPECT_NE(said.find("PostgreSQL 13 is too old"), said.npos) << said;
+}
+
 TEST_F(PostgresRefusal, SessionsThatAnOperatorEndsCostNoLock) {
   const auto driver = store.open();
   const Claimant who;
@@ -93,6 +109,27 @@ TEST_F(PostgresRefusal, ARenewalThatALaterOneHasOvertakenIsNotALoss) {
   driver->renew(renewals, soon());
   EXPECT_EQ(renewals.front().outcome, RenewOutcome::unknown);
   EXPECT_FALSE(store.isFree(who.key));
+}
+
+// Somebody has broken off the wait for a standby: the server says that the commit has succeeded, and warns.
+TEST(PostgresRestart, ACommitThatNoStandbyHasIsNotGranted) {
+  PostgresServer server;
+  server.makeLocks();
+  server.execute("ALTER ROLE keeper SET client_min_messages = 'error'");
+  const auto driver = openPostgres(server.uri("postgres+version"));
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  server.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  server.execute("SELECT pg_reload_conf()");
+  std::jthread canceller([&] {
+    EXPECT_TRUE(waitUntil([&] {
+      return server.ask(
+                 "SELECT bool_or(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = "
+                 "'SyncRep' AND usename = 'keeper'") == "t";
+    }));
+  });
+  const Instant end = soon();
+  EXPECT_THROW(while (now() < end)(void) driver->acquire(Claimant{}.request(end)), OutcomeUnknown)
+      << "the settings have been read";
 }
 
 // Its first local holders may have been told their fences.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -14,7 +15,12 @@ namespace lockkeeper::test {
 /// without sanitizers, because it is preloaded. One thread at a time.
 class ChildClock {
  public:
-  ChildClock() { writeFile(folder_ / "offset", std::string(sizeof(std::int64_t), '\0')); }
+  ChildClock() {
+    writeFile(folder_ / "offset", std::string(sizeof(std::int64_t), '\0'));
+    // A server may run as a user of its own.
+    for (const auto& each : {folder_.path(), folder_ / "offset"})
+      std::filesystem::permissions(each, std::filesystem::perms{0755});
+  }
 
   /// What the children must find in their environment.
   std::map<std::string, std::string> environment() const {

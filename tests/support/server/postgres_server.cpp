@@ -3,12 +3,15 @@
 #include <libpq-fe.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "free_port.h"
@@ -73,7 +76,9 @@ Connection connect(const std::string& folder, std::uint16_t port, const std::str
 
 }  // namespace
 
-PostgresServer::PostgresServer(std::vector<std::string> settings) : settings_(std::move(settings)) {
+PostgresServer::PostgresServer(std::vector<std::string> settings,
+                               std::map<std::string, std::string> environment)
+    : settings_(std::move(settings)), environment_(std::move(environment)) {
   giveAway(folder_.path());
   runUnprivileged("initdb", {"-D", dataFolder(), "-U", "auditor", "--auth=trust", "--no-sync",
                              "--no-instructions", "--encoding=UTF8", "--locale=C"});
@@ -114,10 +119,12 @@ bool PostgresServer::startOnce() {
   for (const char* each : {"fsync=off", "shared_buffers=16MB", "max_connections=120", "autovacuum=off"})
     arguments.insert(arguments.end(), {"-c", each});
   for (const std::string& each : settings_) arguments.insert(arguments.end(), {"-c", each});
-  process_ = std::make_unique<Process>(unprivilegedCommand("postgres", arguments),
-                                       ProcessOptions{.environment = {{"LC_ALL", "C"}},
-                                                      .standardOutput = folder_ / "log",
-                                                      .standardError = folder_ / "log"});
+  std::map<std::string, std::string> environment = environment_;
+  environment["LC_ALL"] = "C";
+  process_ = std::make_unique<Process>(
+      unprivilegedCommand("postgres", arguments),
+      ProcessOptions{
+          .environment = environment, .standardOutput = folder_ / "log", .standardError = folder_ / "log"});
   return waitUntil([this] { return answers() || !process_->running(); }, startBound) && process_->running();
 }
 
@@ -166,6 +173,7 @@ void PostgresServer::endSessions() const {
 }
 
 std::vector<pid_t> PostgresServer::processes() const {
+  if (!running()) return {};
   std::vector<pid_t> all{process_->pid()};
   const std::string number = std::to_string(process_->pid());
   std::ifstream children("/proc/" + number + "/task/" + number + "/children");
@@ -196,6 +204,17 @@ void PostgresServer::restart() {
   }
   throw std::runtime_error("PostgreSQL does not start again: " + log());
 }
+
+void PostgresServer::fillDisk() {
+  // Every segment of its log is longer already.
+  constexpr rlimit bound{65536, RLIM_INFINITY};
+  for (const pid_t each : processes()) {
+    if (::prlimit(each, RLIMIT_FSIZE, &bound, nullptr) != 0 && errno != ESRCH)
+      throw std::system_error(errno, std::generic_category(), "the size of files");
+  }
+}
+
+bool PostgresServer::running() const { return process_ && process_->running(); }
 
 void PostgresServer::addFile(const std::string& name, const std::string& text) const {
   writeFile(dataFolder() / name, text);

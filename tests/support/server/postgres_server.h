@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,9 +19,11 @@ namespace lockkeeper::test {
 /// a time, except uri(), execute() and ask().
 class PostgresServer {
  public:
-  /// Starts with `settings` besides our own, such as "fsync=on". Returns when the server lets us in. Throws
-  /// std::runtime_error, with the server's log, when it cannot be started.
-  explicit PostgresServer(std::vector<std::string> settings = {});
+  /// Starts with `settings` besides our own, such as "fsync=on", and with `environment` added to the test's.
+  /// Returns when the server lets us in. Throws std::runtime_error, with the server's log, when it cannot be
+  /// started.
+  explicit PostgresServer(std::vector<std::string> settings = {},
+                          std::map<std::string, std::string> environment = {});
   /// A streaming standby of `primary`.
   PostgresServer(const PostgresServer& primary, std::vector<std::string> settings);
   PostgresServer(const PostgresServer&) = delete;
@@ -56,6 +59,9 @@ class PostgresServer {
   void kill();    ///< SIGKILL for all of its processes.
   /// Kills it if it runs and starts it on the same port, with the same data.
   void restart();
+  /// From now on, it can write down no commit, until restart(): then it ends itself.
+  void fillDisk();
+  bool running() const;
   /// Writes a file into its data folder that nobody else may read.
   void addFile(const std::string& name, const std::string& text) const;
   /// Makes a standby the primary.
@@ -70,6 +76,7 @@ class PostgresServer {
   std::vector<pid_t> processes() const;
 
   const std::vector<std::string> settings_;
+  const std::map<std::string, std::string> environment_;
   TempFolder folder_;
   std::uint16_t port_ = 0;
   std::unique_ptr<Process> process_;

@@ -21,12 +21,12 @@
 #include "http/problem.h"
 #include "http/request_steps.h"
 #include "http/route/request_path.h"
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/internal/hex.h"
 #include "lockkeeper/internal/utf8.h"
 
 namespace lockkeeper::poco {

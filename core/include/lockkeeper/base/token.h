@@ -20,6 +20,9 @@ class LOCKKEEPER_CORE_EXPORT Token {
   /// A new one. Throws what `random` throws.
   static Token generate(Random& random);
 
+  /// The one with these bits(): for drivers that read it back from their store.
+  static Token fromBytes(std::span<const std::byte, size> bytes) noexcept;
+
   /// 32 lower-case hexadecimal digits: the form in which stores keep it.
   std::string hex() const;
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/token.h"
-#include "lockkeeper/internal/hex.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/permit/share.h"
 

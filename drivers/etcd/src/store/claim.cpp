@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/base/hex.h"
 
 namespace lockkeeper::etcd {
 

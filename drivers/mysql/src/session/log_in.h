@@ -8,9 +8,12 @@
 
 struct st_mysql;
 
+namespace lockkeeper {
+struct ServerAddress;
+}
+
 namespace lockkeeper::mysql {
 
-struct ServerAddress;
 struct ServerOptions;
 
 struct CloseHandle {

@@ -21,9 +21,12 @@
 
 struct st_mysql_stmt;
 
+namespace lockkeeper {
+struct ServerAddress;
+}
+
 namespace lockkeeper::mysql {
 
-struct ServerAddress;
 struct ServerOptions;
 
 /// What came back for a batch of statements.

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/token.h"
 #include "session/statement.h"
 
@@ -19,12 +20,7 @@ class Array {
   void add(std::int64_t number) { next() += std::to_string(number); }
   void addBytes(std::string_view bytes) {
     std::string& text = next() += "\"\\\\x";
-    constexpr std::string_view digits = "0123456789abcdef";
-    for (const char each : bytes) {
-      const auto byte = static_cast<unsigned char>(each);
-      text += digits[byte >> 4U];
-      text += digits[byte & 15U];
-    }
+    for (const char each : bytes) appendHex(text, static_cast<unsigned char>(each));
     text += '"';
   }
   void addText(std::string_view words) {

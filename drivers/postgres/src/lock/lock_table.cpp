@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lock/arrays.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::postgres {
@@ -27,6 +28,9 @@ Busy busyFor(const Result& result, std::size_t row, std::size_t column) {
 constexpr auto addKey = [](Array& array, const auto& each) { array.addBytes(each.claim.key); };
 constexpr auto addToken = [](Array& array, const auto& each) { array.addBytes(bytesOf(each.claim.token)); };
 
+constexpr auto addTtl = [](Array& array, const auto& each) { array.add(each.ttl.count()); };
+constexpr const char* emptyArray = "{}";
+
 std::uint32_t count(std::int64_t number) { return static_cast<std::uint32_t>(number); }
 
 Holder holderIn(const Result& result, std::size_t row) {
@@ -42,20 +46,27 @@ Holder holderIn(const Result& result, std::size_t row) {
 }  // namespace
 
 AcquireResult LockTable::claim(const AcquireRequest& request, const Place& place) {
-  if (request.claim.share) return claimShare(request, place);
+  return sessions_.with(request.deadline, [&](Session& session) {
+    return request.claim.share ? claimShare(session, request, place) : claimWhole(session, request, place);
+  });
+}
+
+// The lease begins when there is a session: others may have used all of them for a while.
+AcquireResult LockTable::claimWhole(Session& session, const AcquireRequest& request, const Place& place) {
   const Claim& claim = request.claim;
+  const Value latest = session.latest(request.deadline);
   const Instant leasedFrom = sessions_.clock().now();
   const Statement claiming{
       texts_.claim,
       {key(claim.key), tokenOf(claim), std::string(claim.owner), std::int64_t{request.ttl.count()},
-       std::int64_t{request.localHolders}, numberOf(leasedFrom), orNull(place)}};
+       std::int64_t{request.localHolders}, numberOf(leasedFrom), orNull(place), latest}};
   // One who has waited may lower the mark of the row, so the row is locked first.
   const Result result =
-      place ? std::move(sessions_
+      place ? std::move(session
                             .transact(std::vector<Statement>{{texts_.lockRow, {key(claim.key)}}, claiming},
                                       request.deadline)
                             .back())
-            : sessions_.ask(claiming, request.deadline);
+            : session.ask(claiming, request.deadline);
   // Without a row, the key's one is new: nobody has seen yet who has it.
   if (result.rows() == 0) return Busy{};
   if (result.isNull(0, 0)) return busyFor(result, 0, 2);
@@ -67,17 +78,18 @@ AcquireResult LockTable::claim(const AcquireRequest& request, const Place& place
                  .localHolders = std::max(fences, 1U)};
 }
 
-AcquireResult LockTable::claimShare(const AcquireRequest& request, const Place& place) {
+AcquireResult LockTable::claimShare(Session& session, const AcquireRequest& request, const Place& place) {
   const Claim& claim = request.claim;
   const Share& share = *claim.share;
+  const Value latest = session.latest(request.deadline);
   const Instant leasedFrom = sessions_.clock().now();
   const std::vector<Statement> statements{
       {texts_.makeRow, {key(claim.key)}},
       {texts_.lockRow, {key(claim.key)}},
       {texts_.claimShare,
        {key(claim.key), tokenOf(claim), std::string(claim.owner), std::int64_t{request.ttl.count()},
-        std::int64_t{share.weight}, std::int64_t{share.limit}, numberOf(leasedFrom), orNull(place)}}};
-  const std::vector<Result> results = sessions_.transact(statements, request.deadline);
+        std::int64_t{share.weight}, std::int64_t{share.limit}, numberOf(leasedFrom), orNull(place), latest}}};
+  const std::vector<Result> results = session.transact(statements, request.deadline);
   const Result& result = results.back();
   if (result.rows() == 0) return Busy{};  // Somebody has deleted the row as unused.
   if (result.isTrue(0, 0)) return Granted{leasedFrom, request.ttl, static_cast<Fence>(result.number(0, 1))};
@@ -87,16 +99,20 @@ AcquireResult LockTable::claimShare(const AcquireRequest& request, const Place& 
 }
 
 std::vector<AcquireResult> LockTable::claimInOrder(std::span<const AcquireRequest> requests) {
-  const Instant leasedFrom = sessions_.clock().now();
-  const Value keys = arrayOf(requests, addKey);
-  const Value tokens = arrayOf(requests, addToken);
-  const Value owners = arrayOf(requests, [](Array& array, auto& each) { array.addText(each.claim.owner); });
-  const Value ttls = arrayOf(requests, [](Array& array, auto& each) { array.add(each.ttl.count()); });
-  const std::vector<Statement> statements{
-      {texts_.claimAll, {keys, tokens, owners, ttls, numberOf(leasedFrom)}},
-      {texts_.undoRest, {keys, tokens}}};
-  const std::vector<Result> results = sessions_.transact(statements, requests.front().deadline);
-  const Result& claimed = results.front();
+  Instant leasedFrom;
+  const std::vector<Result> results = sessions_.with(requests.front().deadline, [&](Session& session) {
+    const Value latest = session.latest(requests.front().deadline);
+    leasedFrom = sessions_.clock().now();
+    const std::vector<Statement> statements{
+        {texts_.stage,
+         {arrayOf(requests, addKey), arrayOf(requests, addToken),
+          arrayOf(requests, [](Array& array, auto& each) { array.addText(each.claim.owner); }),
+          arrayOf(requests, addTtl), emptyArray}},
+        {texts_.claimAll, {numberOf(leasedFrom), latest}},
+        {texts_.undoRest}};
+    return session.transact(statements, requests.front().deadline);
+  });
+  const Result& claimed = results[1];
   std::map<std::string, std::size_t, std::less<>> rows;
   for (std::size_t row = 0; row < claimed.rows(); ++row) rows.emplace(claimed.bytes(row, 0), row);
   std::vector<AcquireResult> answers;
@@ -113,28 +129,26 @@ std::vector<AcquireResult> LockTable::claimInOrder(std::span<const AcquireReques
 
 void LockTable::renew(std::span<Renewal* const> renewals, bool isShares, Instant deadline) {
   if (renewals.empty()) return;
-  const Instant leasedFrom = sessions_.clock().now();
-  const auto claimOf = [](auto& add) {
-    return [&add](Array& array, const Renewal* each) { add(array, *each); };
-  };
-  const Value keys = arrayOf(renewals, claimOf(addKey));
-  const std::vector<Value> values{
-      keys, arrayOf(renewals, claimOf(addToken)),
-      arrayOf(renewals, [](Array& array, auto* each) { array.add(each->ttl.count()); }),
-      numberOf(leasedFrom)};
+  Instant leasedFrom;
+  const std::vector<Result> results = sessions_.with(deadline, [&](Session& session) {
+    leasedFrom = sessions_.clock().now();
+    const auto each = [&](auto add) {
+      return arrayOf(renewals, [&](Array& array, const Renewal* renewal) { add(array, *renewal); });
+    };
+    std::vector<Statement> statements{
+        {texts_.stage,
+         {each(addKey), each(addToken), emptyArray, each(addTtl),
+          each([](Array& array, const Renewal& renewal) { array.add(renewal.atLeast ? 1 : 0); })}}};
+    if (isShares) statements.push_back({texts_.lockRows});
+    statements.push_back({isShares ? texts_.renewShares : texts_.renew, {numberOf(leasedFrom)}});
+    if (isShares) statements.push_back({texts_.extendRows});
+    return session.transact(statements, deadline);
+  });
+  const Result& renewed = results[isShares ? 2 : 1];
   std::map<std::string, RenewOutcome, std::less<>> outcomes;
-  const auto note = [&](const Result& result) {
-    for (std::size_t row = 0; row < result.rows(); ++row)
-      outcomes.emplace(result.text(row, 0),
-                       result.isTrue(row, 1) ? RenewOutcome::renewed : RenewOutcome::unknown);
-  };
-  if (isShares) {
-    const std::vector<Statement> statements{
-        {texts_.lockRows, {keys}}, {texts_.renewShares, values}, {texts_.extendRows, {keys}}};
-    note(sessions_.transact(statements, deadline)[1]);
-  } else {
-    note(sessions_.ask({texts_.renew, values}, deadline));
-  }
+  for (std::size_t row = 0; row < renewed.rows(); ++row)
+    outcomes.emplace(renewed.text(row, 0),
+                     renewed.isTrue(row, 1) ? RenewOutcome::renewed : RenewOutcome::unknown);
   for (Renewal* each : renewals) {
     const auto found = outcomes.find(each->claim.token.hex());
     each->outcome = found == outcomes.end() ? RenewOutcome::notOwner : found->second;
@@ -153,9 +167,14 @@ bool LockTable::release(const Claim& claim, Instant deadline) {
 }
 
 std::vector<ReleaseOutcome> LockTable::releaseAll(std::span<const Claim> claims, Instant deadline) {
-  const Value keys = arrayOf(claims, [](Array& array, auto& each) { array.addBytes(each.key); });
-  const Value tokens = arrayOf(claims, [](Array& array, auto& each) { array.addBytes(bytesOf(each.token)); });
-  const Result result = sessions_.ask({texts_.releaseAll, {keys, tokens}}, deadline);
+  const std::vector<Statement> statements{
+      {texts_.stage,
+       {arrayOf(claims, [](Array& array, auto& each) { array.addBytes(each.key); }),
+        arrayOf(claims, [](Array& array, auto& each) { array.addBytes(bytesOf(each.token)); }), emptyArray,
+        emptyArray, emptyArray}},
+      {texts_.releaseAll}};
+  const std::vector<Result> results = sessions_.transact(statements, deadline);
+  const Result& result = results.back();
   std::set<std::string, std::less<>> released;
   for (std::size_t row = 0; row < result.rows(); ++row) released.emplace(result.text(row, 0));
   std::vector<ReleaseOutcome> outcomes;
@@ -165,18 +184,26 @@ std::vector<ReleaseOutcome> LockTable::releaseAll(std::span<const Claim> claims,
   return outcomes;
 }
 
-std::int64_t LockTable::enterQueue(const Claim& claim, bool isAhead, milliseconds stays, Instant deadline) {
+std::int64_t LockTable::enterQueue(const Claim& claim, bool isAhead, milliseconds stays, Instant deadline,
+                                   bool isKept) {
   const auto weight = [&](std::uint32_t Share::*part) {
     return claim.share ? Value(std::int64_t{*claim.share.*part}) : Value(nullptr);
   };
   const std::int64_t length = stays.count();
-  const std::vector<Statement> statements{
-      {texts_.makeRow, {key(claim.key)}},
-      {texts_.markRow, {key(claim.key), length}},  // All lock the row before its waiters.
-      {texts_.enterQueue,
-       {key(claim.key), tokenOf(claim), std::string(claim.owner), weight(&Share::weight),
-        weight(&Share::limit), isAhead ? "true" : "false", length}}};
-  return sessions_.transact(statements, deadline).back().number(0, 0);
+  const std::vector<Result> results = sessions_.with(deadline, [&](Session& session) {
+    const Value latest = session.latest(deadline);
+    std::vector<Statement> statements;
+    if (!isKept) statements.push_back({texts_.makeRow, {key(claim.key)}});
+    // Newcomers lock the row before its waiters.
+    statements.push_back({texts_.markRow, {key(claim.key), length, isKept ? "false" : "true"}});
+    statements.push_back({texts_.enterQueue,
+                          {key(claim.key), tokenOf(claim), std::string(claim.owner), weight(&Share::weight),
+                           weight(&Share::limit), isAhead ? aheadOfAll : 0, length, latest}});
+    return session.transact(statements, deadline);
+  });
+  if (results.back().rows() == 0)
+    throw StoreUnavailable(sessions_.options().display + ": a request came too late to the server");
+  return results.back().number(0, 0);
 }
 
 void LockTable::leaveQueue(const Claim& claim, Instant deadline) {
@@ -192,7 +219,6 @@ std::vector<std::vector<Waiter>> LockTable::waiters(std::span<const std::string>
   std::map<std::string, std::vector<Waiter>> found;
   for (std::size_t row = 0; row < result.rows(); ++row) {
     std::vector<Waiter>& of = found[result.bytes(row, 0)];
-    if (of.size() == WaiterBrowsable::mostListed) continue;
     of.push_back({.owner = std::string(result.text(row, 1)), .waited = milliseconds(result.number(row, 2))});
     if (!result.isNull(row, 3))
       of.back().share = Share{.weight = count(result.number(row, 3)), .limit = count(result.number(row, 4))};
@@ -212,7 +238,9 @@ std::vector<Holder> LockTable::holders(std::string_view itsKey, Instant deadline
 // Those who share a key come one after the other; the page may end among them.
 std::vector<LockTable::Held> LockTable::page(std::string_view prefix, std::string_view after,
                                              Instant deadline) {
-  const Result result = sessions_.ask({texts_.page, {key(after), key(prefix)}}, deadline);
+  std::string last(prefix);  // Behind all keys that start with it.
+  last.resize(std::max(prefix.size(), maxKeyBytes) + 1, '\xff');
+  const Result result = sessions_.ask({texts_.page, {key(after), key(prefix), key(last)}}, deadline);
   std::vector<Held> page;
   for (std::size_t row = 0; row < result.rows(); ++row) {
     std::string itsKey = result.bytes(row, 0);

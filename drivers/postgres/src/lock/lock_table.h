@@ -20,7 +20,8 @@ namespace lockkeeper::postgres {
 /// leaves alone a key that somebody waits for.
 using Place = std::optional<std::int64_t>;
 
-/// The place of an upgrade, which is ahead of all others.
+/// The place of an upgrade that does not wait yet, ahead of all others. Those of upgrades that wait come
+/// after it, in their order.
 inline constexpr std::int64_t aheadOfAll = -4'000'000'000'000'000'000;
 
 /// The tables of locks, shares and waiters. Each call is one round trip and one transaction. All throw what
@@ -35,9 +36,9 @@ class LockTable {
   bool release(const Claim& claim, Instant deadline);
   std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims, Instant deadline);
 
-  /// Takes a place in the queue of the key for so long, or keeps it.
-  std::int64_t enterQueue(const Claim& claim, bool isAhead, std::chrono::milliseconds stays,
-                          Instant deadline);
+  /// Takes a place in the queue of the key for so long, or, with `isKept`, keeps the one that it has.
+  std::int64_t enterQueue(const Claim& claim, bool isAhead, std::chrono::milliseconds stays, Instant deadline,
+                          bool isKept);
   /// The next one may go on.
   void leaveQueue(const Claim& claim, Instant deadline);
   std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline);
@@ -56,7 +57,8 @@ class LockTable {
   void clearUnused(Instant deadline);
 
  private:
-  AcquireResult claimShare(const AcquireRequest& request, const Place& place);
+  AcquireResult claimWhole(Session& session, const AcquireRequest& request, const Place& place);
+  AcquireResult claimShare(Session& session, const AcquireRequest& request, const Place& place);
 
   Sessions& sessions_;
   const LockTexts& texts_;

@@ -10,6 +10,7 @@
 #include "lock/lock_texts.h"
 #include "lock/wake_ups.h"
 #include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/loss_listeners.h"
 #include "lockkeeper/error.h"
 #include "session/server_options.h"
@@ -33,10 +34,17 @@ constexpr int mostContentions = 3;
 constexpr std::size_t longestTable = 63 - sizeof("_waiters") + 1;
 constexpr std::uint32_t releasesBetweenClearings = 128;
 constexpr milliseconds longestClearing{300};
-constexpr milliseconds checkInterval{2000};
+// How often the hosts are asked who takes the writes, or, if there is one, notifications are read.
+constexpr milliseconds checkHostsEvery{2000};
+constexpr milliseconds hearEvery{1000};
 
 Tables tablesOf(const ServerOptions& options, const std::string& table) {
   return {.script = schemaOf(options.schema, table), .file = "version.sql"};
+}
+
+// A row that others kept for a while has used up too much of the lease.
+bool isOldGrant(const Granted& granted, const AcquireRequest& request, Instant now) {
+  return now - granted.leasedFrom > request.ttl / 4;
 }
 
 }  // namespace
@@ -57,6 +65,7 @@ class VersionDriver::Impl {
   const ForkGuard forkGuard;
   const LockTexts texts;
   LossListeners doubts;
+  LossListeners losses;
   Sessions sessions;
   LockTable table{sessions, texts};
   WakeUps wakeUps{sessions, texts.channel};
@@ -115,15 +124,17 @@ AcquireResult VersionDriver::Impl::wait(AcquireRequest request, Instant until, c
     if (listening.place) request.deadline = now + sessions.options().ioTimeout;
     try {
       if (now >= nextMark) {
-        const std::int64_t place =
-            table.enterQueue(request.claim, request.ahead, placeStays, request.deadline);
+        const std::int64_t place = table.enterQueue(request.claim, request.ahead, placeStays,
+                                                    request.deadline, listening.place.has_value());
         if (!listening.place) wakeUps.add(place);
         listening.place = place;
         nextMark = now + markEvery;
       }
       const AcquireResult result = table.claim(request, listening.place);
       listening.isGranted = std::holds_alternative<Granted>(result);
-      if (listening.isGranted) return result;
+      if (listening.isGranted && !isOldGrant(std::get<Granted>(result), request, clock().now())) return result;
+      if (listening.isGranted)
+        return table.claim(request, listening.place);  // The same again, for a full ttl.
       busy = std::get<Busy>(result);
       contentions = 0;
     } catch (const Contention&) {
@@ -238,7 +249,7 @@ std::string VersionDriver::name() const { return impl_->sessions.options().displ
 
 void* VersionDriver::findCapability(const std::type_info& type) noexcept {
   return capabilityOf<Waitable, Batchable, BatchReleasing, Browsable, WaiterBrowsable, Breakable, Permits,
-                      DoubtReporting>(*this, type);
+                      LossReporting, DoubtReporting>(*this, type);
 }
 
 void VersionDriver::list(std::string_view prefix,
@@ -278,17 +289,28 @@ bool VersionDriver::resize(std::string_view key, std::uint32_t limit, Instant de
   return impl_->table.resize(key, limit, deadline);
 }
 
+void VersionDriver::addLossListener(std::weak_ptr<LossListener> listener) {
+  impl_->losses.add(std::move(listener));
+  impl_->sessions.listen(impl_->texts.lostChannel, [impl = impl_.get()](std::string_view text) {
+    const auto bytes = fromHex(text);
+    if (!bytes || bytes->size() != Token::size) return;
+    const Token token = Token::fromBytes(std::as_bytes(std::span(*bytes)).first<Token::size>());
+    impl->losses.claimsLost({&token, 1});
+  });
+}
+
 void VersionDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
   impl_->doubts.add(std::move(listener));
 }
 
 std::optional<std::chrono::milliseconds> VersionDriver::checkEvery() const {
-  return impl_->sessions.options().hosts.size() > 1 ? std::optional(checkInterval) : std::nullopt;
+  return impl_->sessions.options().hosts.size() > 1 ? checkHostsEvery : hearEvery;
 }
 
 void VersionDriver::checkServer(Instant deadline) noexcept {
   try {
     impl_->forkGuard.check();
+    impl_->sessions.hear();
     impl_->sessions.lookForPrimary(deadline);
   } catch (const std::exception&) {
     // The next attempt is soon enough.

@@ -72,6 +72,7 @@ bool endsSession(const PGresult* result) {
   return severity == "FATAL" || severity == "PANIC" || severity.empty();
 }
 
+// A standby says 25006 to a statement that writes, and 0A000 to a transaction that may.
 void throwFault(const PGresult* result, Effect effect, const std::string& display,
                 std::string_view schemaFile) {
   const std::string state = field(result, PG_DIAG_SQLSTATE);
@@ -83,7 +84,7 @@ void throwFault(const PGresult* result, Effect effect, const std::string& displa
     throw StoreUnavailable(line);
   }
   if (isContention(state)) throw Contention(line);
-  if (state == "25006") throw NotPrimary(line);
+  if (state == "25006" || state == "0A000") throw NotPrimary(line);
   if (state == "42P01") throw ConfigError(line + schemaHint(schemaFile));
   if (isMisconfigured(state)) throw ConfigError(line);
   throw StoreUnavailable(line);

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
+#include <map>
 #include <utility>
 
 #include "lockkeeper/error.h"
@@ -36,51 +38,95 @@ std::string systemAuthorities() {
   throw ConfigError("tls=on needs a caFile: this system has no list of authorities that libpq could use");
 }
 
+struct FreeOptions {
+  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
+};
+
+// A file that there is not, so that the library looks for no other one.
+constexpr const char* nowhere = "/dev/null/none";
+
 using Parameters = std::vector<std::pair<const char*, std::string>>;
 
-// Everything that the environment or a file of the user could set otherwise, as far as it matters. There is
-// no file of passwords at that path; without one, the library would look for the user's.
+// All that the environment or a file of the user's could say otherwise, as far as the library knows it. A
+// variable for anything else would be obeyed, so it is refused.
 Parameters parametersOf(const ServerOptions& options, const ServerAddress& server,
                         const std::string& address) {
-  Parameters parameters{{"host", options.socket.empty() ? server.host : options.socket},
-                        {"port", server.port},
-                        {"dbname", options.database},
-                        {"user", options.user},
-                        {"password", options.password},
-                        {"passfile", "/dev/null/none"},
-                        {"application_name", "lockkeeper"},
-                        {"client_encoding", "UTF8"},
-                        {"target_session_attrs", "any"},
-                        {"gssencmode", "disable"},
-                        {"sslmode", !options.tls     ? "disable"
-                                    : options.verify ? "verify-full"
-                                                     : "require"}};
-  if (!address.empty()) parameters.emplace_back("hostaddr", address);
-  if (options.tls && options.verify)
-    parameters.emplace_back("sslrootcert",
-                            options.files.caFile.empty() ? systemAuthorities() : options.files.caFile);
-  if (!options.files.certFile.empty()) {
-    parameters.emplace_back("sslcert", options.files.certFile);
-    parameters.emplace_back("sslkey", options.files.keyFile);
+  const bool isVerified = options.tls && options.verify;
+  const bool isPrivate = isVerified || !options.socket.empty();
+  const CertificateFiles& files = options.files;
+  const auto orNowhere = [](const std::string& file) { return file.empty() ? std::string(nowhere) : file; };
+  const std::map<std::string_view, std::string> wanted{
+      {"host", options.socket.empty() ? server.host : options.socket},
+      {"hostaddr", address},
+      {"port", std::to_string(server.port)},
+      {"dbname", options.database},
+      {"user", options.user},
+      {"password", options.password},
+      {"passfile", nowhere},
+      {"servicefile", nowhere},
+      {"application_name", "lockkeeper"},
+      {"client_encoding", "UTF8"},
+      {"target_session_attrs", "any"},
+      {"load_balance_hosts", "disable"},
+      {"connect_timeout", "0"},
+      {"min_protocol_version", "3.0"},
+      {"max_protocol_version", "3.0"},
+      {"channel_binding", "prefer"},
+      // Whoever answers in clear text must not get the password so.
+      {"require_auth", isPrivate ? "password,md5,scram-sha-256,none" : "md5,scram-sha-256,none"},
+      {"gssencmode", "disable"},
+      {"gssdelegation", "0"},
+      {"krbsrvname", "postgres"},
+      {"sslmode", isVerified    ? "verify-full"
+                  : options.tls ? "require"
+                                : "disable"},
+      {"sslnegotiation", "postgres"},
+      {"sslcompression", "0"},
+      {"sslsni", "1"},
+      {"sslcertmode", "allow"},
+      {"sslrootcert", !isVerified            ? nowhere
+                      : files.caFile.empty() ? systemAuthorities()
+                                             : files.caFile},
+      {"sslcert", orNowhere(files.certFile)},
+      {"sslkey", orNowhere(files.keyFile)},
+      {"sslcrl", nowhere},
+      {"sslcrldir", nowhere},
+      {"ssl_min_protocol_version", "TLSv1.2"},
+      {"ssl_max_protocol_version", "TLSv1.3"}};
+  const std::unique_ptr<PQconninfoOption, FreeOptions> known(PQconndefaults());
+  if (!known) throw StoreUnavailable(server.display + ": no memory is left for a connection");
+  Parameters parameters;
+  for (const PQconninfoOption* each = known.get(); each->keyword != nullptr; ++each) {
+    const auto ours = wanted.find(each->keyword);
+    const char* const theirs = each->envvar != nullptr ? std::getenv(each->envvar) : nullptr;
+    if (ours != wanted.end() && !ours->second.empty()) {
+      parameters.emplace_back(ours->first.data(), ours->second);
+    } else if (theirs != nullptr && *theirs != '\0') {
+      throw ConfigError(server.display + ": the environment variable " + each->envvar +
+                        " is set, which libpq obeys: only the store's URI may say how to connect");
+    }
   }
   return parameters;
 }
 
-// $1 is what whoever accepted the connection calls the session: a pooler's number is none of a server's
-// process.
-std::string question(bool asksTimeline) {
-  return "SELECT pg_backend_pid() = $1::int, NOT pg_is_in_recovery() AND "
-         "current_setting('transaction_read_only') = 'off', current_setting('fsync') = 'on' AND "
-         "current_setting('full_page_writes') = 'on', current_setting('synchronous_commit') IN ('on', "
-         "'remote_apply') AND current_setting('synchronous_standby_names') <> '', (SELECT count(*) FROM "
-         "pg_stat_replication), " +
+// `number` is what whoever accepted the connection calls the session: a pooler's is none of a server's
+// process. In a transaction, so that nothing is read by another search_path, and nothing stays with a
+// pooler's session.
+std::string question(int number, bool asksTimeline) {
+  const std::string isDirect = "pg_backend_pid() = " + std::to_string(number);
+  return "BEGIN; SET LOCAL search_path = pg_catalog; SELECT " + isDirect +
+         ", NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off', "
+         "current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on', "
+         "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND "
+         "current_setting('synchronous_standby_names') <> '', (SELECT count(*) FROM pg_stat_replication), " +
          std::string(asksTimeline ? "CASE WHEN NOT pg_is_in_recovery() THEN "
                                     "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
                                   : "''") +
-         ", CASE WHEN pg_backend_pid() = $1::int THEN ROW(" + pins(false) +
+         ", CASE WHEN " + isDirect + " THEN ROW(" + pins(false) +
          ") END, (SELECT '(a.pid = ' || pg_backend_pid() || ' AND extract(epoch FROM a.backend_start) = ' || "
          "extract(epoch FROM b.backend_start) || ')' FROM pg_stat_activity AS b WHERE b.pid = "
-         "pg_backend_pid())";
+         "pg_backend_pid()), extract(epoch FROM pg_postmaster_start_time())::text, " +
+         serverTime + "; COMMIT";
 }
 
 }  // namespace
@@ -95,22 +141,35 @@ std::string durabilityOf(const ServerFacts& facts) {
 }
 
 // A setting that a server does not know is not set: `true` makes current_setting() return NULL then.
+// Functions only, with their schema: until this has run, search_path may lead to operators of others.
 std::string pins(bool isLocal) {
   const std::string local = isLocal ? "true" : "false";
   const auto set = [&](const std::string& name, const std::string& value) {
-    return "set_config('" + name + "', '" + value + "', " + local + ")";
+    return "pg_catalog.set_config('" + name + "', '" + value + "', " + local + ")";
   };
-  const auto setIfKnown = [&](const std::string& name, const std::string& value) {
-    return "CASE WHEN current_setting('" + name + "', true) IS NOT NULL THEN " + set(name, value) + " END";
-  };
-  return set("role", "none") + ", " + set("client_min_messages", "warning") + ", " +
-         set("default_transaction_isolation", "read committed") + ", " + set("search_path", "pg_catalog") +
-         ", " + set("lock_timeout", "1s") + ", " + set("statement_timeout", "30s") + ", " +
-         set("idle_in_transaction_session_timeout", "5s") + ", " + set("TimeZone", "UTC") + ", " +
-         set("standard_conforming_strings", "on") + ", " + setIfKnown("idle_session_timeout", "0") + ", " +
-         setIfKnown("transaction_timeout", "30s") +
-         ", CASE current_setting('synchronous_commit') WHEN 'off' THEN " +
-         set("synchronous_commit", "local") + " END";
+  std::string all =
+      "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchronous_commit'), 'off') THEN " +
+      set("synchronous_commit", "local") + " END";
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"role", "none"},
+           {"client_min_messages", "warning"},
+           {"default_transaction_isolation", "read committed"},
+           {"search_path", "pg_catalog"},
+           {"lock_timeout", "1s"},
+           {"statement_timeout", "30s"},
+           {"idle_in_transaction_session_timeout", "5s"},
+           {"TimeZone", "UTC"},
+           {"standard_conforming_strings", "on"}})
+    all += ", " + set(name, value);
+  // A host that has vanished is noticed; a pooler's connection to the server is its own affair.
+  if (!isLocal)
+    all += ", " + set("tcp_keepalives_idle", "10") + ", " + set("tcp_keepalives_interval", "5") + ", " +
+           set("tcp_keepalives_count", "3");
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"idle_session_timeout", "0"}, {"transaction_timeout", "30s"}})
+    all += std::string(", CASE WHEN pg_catalog.current_setting('") + name + "', true) IS NOT NULL THEN " +
+           set(name, value) + " END";
+  return all;
 }
 
 // Looks at the clock twice a second, because poll() sleeps through the suspension of the machine.
@@ -146,7 +205,7 @@ void LogIn::lookUp() {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(server.host.c_str(), server.port.c_str(), &hints, &found);
+  const int error = ::getaddrinfo(server.host.c_str(), nullptr, &hints, &found);
   if (error != 0) throw StoreUnavailable(display() + ": " + ::gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
@@ -211,13 +270,9 @@ void LogIn::connected() {
   state_ = State::asking;
   events_ = POLLIN;
   PQsetErrorVerbosity(handle_.get(), PQERRORS_DEFAULT);
-  const std::string text = question(options_.hosts.size() > 1);
-  const std::string number = std::to_string(PQbackendPID(handle_.get()));
-  const char* const value = number.c_str();
-  const bool isSent =
-      PQsetnonblocking(handle_.get(), 1) == 0 &&
-      PQsendQueryParams(handle_.get(), text.c_str(), 1, nullptr, &value, nullptr, nullptr, 0) == 1 &&
-      PQflush(handle_.get()) >= 0;
+  const std::string text = question(PQbackendPID(handle_.get()), options_.hosts.size() > 1);
+  const bool isSent = PQsetnonblocking(handle_.get(), 1) == 0 &&
+                      PQsendQuery(handle_.get(), text.c_str()) == 1 && PQflush(handle_.get()) >= 0;
   if (!isSent) fail(PQerrorMessage(handle_.get()));
 }
 
@@ -227,8 +282,10 @@ void LogIn::readFacts() {
   while (PQisBusy(handle_.get()) == 0) {
     PGresult* const next = PQgetResult(handle_.get());
     if (next == nullptr) return judge();
-    answer_.emplace(next);
-    if (PQresultStatus(next) == PGRES_TUPLES_OK) continue;
+    Result result(next);
+    const auto status = PQresultStatus(next);
+    if (status == PGRES_TUPLES_OK) answer_.emplace(std::move(result));
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) continue;
     state_ = State::failed;
     try {
       throwFault(next, Effect::none, display(), "");
@@ -251,6 +308,8 @@ void LogIn::judge() {
   facts_.survivesCrash = result.isTrue(0, 2);
   const bool hasStandbys = options_.hosts.size() > 1 || result.number(0, 4) > 0;
   facts_.mayLag = hasStandbys && !result.isTrue(0, 3);
+  facts_.started = result.text(0, 8);
+  facts_.time = {.value = result.number(0, 9), .heardAt = clock_.now()};
   const std::string_view timeline = result.text(0, 5);
   std::from_chars(timeline.data(), timeline.data() + timeline.size(), facts_.timeline, 16);
   state_ = State::done;

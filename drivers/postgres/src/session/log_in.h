@@ -24,13 +24,26 @@ struct CloseHandle {
 };
 using Handle = std::unique_ptr<pg_conn, CloseHandle>;
 
+/// In a SELECT: the server's time, in us.
+inline constexpr const char* serverTime =
+    "(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) "
+    "1000000)::pg_catalog.int8";
+
+/// What a server has said to that, and when.
+struct ServerTime {
+  std::int64_t value = 0;
+  Instant heardAt{};
+};
+
 /// What a server has said of itself and of the session when that was new.
 struct ServerFacts {
   bool isDirect = false;  ///< No pooler gives our statements to sessions of its own.
-  std::string
-      backend{};  ///< Its process, and when that began: a condition on pg_stat_activity. Empty for a pooler.
+  /// Its process, and when that began: a condition on pg_stat_activity. Empty for a pooler.
+  std::string backend{};
   bool takesWrites = false;
+  std::string started{};  ///< When the server was: another server, or one that lacks commits, has another.
   std::uint32_t timeline = 0;  ///< Counts the promotions; 0 unless several hosts are named.
+  ServerTime time{};
   bool survivesCrash = false;  ///< No crash of the server undoes a commit.
   bool mayLag = false;         ///< A standby that takes over may lack commits.
 };

@@ -10,13 +10,25 @@
 namespace lockkeeper::postgres {
 namespace {
 
-constexpr std::string_view begins = "BEGIN ISOLATION LEVEL READ COMMITTED";
+// A standby refuses the second half.
+constexpr std::string_view begins = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 constexpr std::string_view commits = "COMMIT";
 constexpr std::string_view rollsBack = "ROLLBACK";
 
+// What a statement's values may have together if it is sent with those behind it.
+constexpr std::size_t shortStatement = 2048;
+// The clocks of two machines run apart by less than a millisecond in it.
+constexpr std::chrono::seconds timeIsGood{10};
+
 const std::string& localPins() {
-  static const auto& text = *new std::string("SELECT " + pins(true));
+  static const auto& text = *new std::string("SELECT " + std::string(serverTime) + ", " + pins(true));
   return text;
+}
+
+bool isLong(const Statement& statement) {
+  std::size_t bytes = 0;
+  for (const Value& each : statement.values) bytes += each.data ? each.data->size() : 0;
+  return bytes > shortStatement;
 }
 
 // The one warning that our statements can cause: somebody has ended the wait for a synchronous standby, and
@@ -36,7 +48,8 @@ Session::Session(Handle handle, const ServerFacts& facts, std::string display, s
       facts_(facts),
       display_(std::move(display)),
       schemaFile_(std::move(schemaFile)),
-      clock_(std::move(clock)) {
+      clock_(std::move(clock)),
+      time_(facts.time) {
   PQsetNoticeReceiver(connection(), noteWarning, &warned_);
 }
 
@@ -50,6 +63,19 @@ std::vector<Result> Session::transact(std::span<const Statement> statements, Ins
 
 Result Session::command(std::string_view text, Instant deadline) {
   return std::move(run(std::vector<Statement>{{text}}, Form::alone, deadline).front());
+}
+
+Value Session::latest(Instant deadline) {
+  using std::chrono::microseconds;
+  if (facts_.isDirect) return nullptr;
+  if (clock_->now() > time_.heardAt + timeIsGood) {
+    try {
+      static_cast<void>(transact({}, deadline));
+    } catch (const OutcomeUnknown& error) {
+      throw StoreUnavailable(error.what());  // Nothing was asked for yet.
+    }
+  }
+  return time_.value + std::chrono::floor<microseconds>(deadline - time_.heardAt).count();
 }
 
 bool Session::usable() const {
@@ -77,16 +103,23 @@ void Session::send(std::span<const Statement> statements, Form form, Instant unt
   }
   isPipeline_ = form == Form::transaction || !preparing_.empty();
   if (isPipeline_ && PQenterPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
-  if (form == Form::transaction) effect_ = Effect::unknown;
   for (const auto& each : preparing_) {
     if (PQsendPrepare(connection(), each->second.c_str(), each->first.c_str(), 0, nullptr) == 0)
       lose(PQerrorMessage(connection()));
   }
+  if (!preparing_.empty()) flush(until);
   if (form == Form::transaction) {
+    effect_ = Effect::unknown;
     sendOne({begins}, false);
     if (!facts_.isDirect) sendOne({localPins()}, false);
   }
-  for (const Statement& each : statements) sendOne(each, isPrepared && !each.values.empty());
+  // While a client stands still in the middle of a transaction that it sends, no timeout of the server runs.
+  // So what locks rows leaves together with the COMMIT, in less than the 8 KiB after which the library sends
+  // a part.
+  for (const Statement& each : statements) {
+    sendOne(each, isPrepared && !each.values.empty());
+    if (isLong(each)) flush(until);
+  }
   if (form == Form::transaction) sendOne({commits}, false);
   if (isPipeline_ && PQpipelineSync(connection()) == 0) lose(PQerrorMessage(connection()));
   flush(until);
@@ -135,7 +168,11 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
       const auto status = PQresultStatus(each);
       if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
         isDone = true;
-        if (i >= before && i < before + statements) results.push_back(std::move(result));
+        if (i >= before && i < before + statements) {
+          results.push_back(std::move(result));
+        } else if (status == PGRES_TUPLES_OK) {
+          time_ = {.value = result.number(0, 0), .heardAt = clock_->now()};  // With the pins.
+        }
       } else if (fault == nullptr && status != PGRES_PIPELINE_ABORTED) {
         fault = each;
         failed = std::make_unique<Result>(std::move(result));

@@ -43,6 +43,11 @@ class Session {
   /// A statement that is no transaction and needs no pins, such as LISTEN.
   Result command(std::string_view text, Instant deadline);
 
+  /// For a statement of a pooler's session, which a later one may overtake: when its caller gives up, on the
+  /// server's clock, in us. NULL for a session of our own, which is ended when it is given up. May ask the
+  /// server for its time; throws StoreUnavailable then.
+  Value latest(Instant deadline);
+
   /// Waits for notifications, until one has come, the session has ended, `until`, or `wakeUp` can be read.
   /// Calls `notified` with the channel and the text of each. Throws StoreUnavailable when the session has
   /// ended.
@@ -56,6 +61,12 @@ class Session {
   bool isGivenUp() const { return isLost_ && effect_ == Effect::unknown && facts_.isDirect; }
   bool isDirect() const { return facts_.isDirect; }
   const ServerFacts& facts() const { return facts_; }
+
+  /// Whether it notifies us of what others say on a channel; Sessions sets it.
+  /// @{
+  void setListens() { listens_ = true; }
+  bool listens() const { return listens_; }
+  /// @}
 
   /// Which of the times that a primary was found this session is of; Sessions counts them.
   void setTerm(std::uint64_t term) { term_ = term; }
@@ -90,6 +101,8 @@ class Session {
   Effect effect_ = Effect::none;
   bool isLost_ = false;
   bool warned_ = false;
+  bool listens_ = false;
+  ServerTime time_;
   std::uint64_t term_ = 0;
 };
 

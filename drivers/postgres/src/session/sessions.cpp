@@ -14,6 +14,10 @@ using std::chrono::milliseconds;
 // When one server is known to take the writes, the others have so long to say that they do, too.
 constexpr milliseconds longestWaitForOthers{250};
 
+// A process that was told to end and does not, and nobody knows why, must not stop all others for longer.
+constexpr std::chrono::minutes longestEnding{1};
+constexpr std::size_t mostGivenUp = 64;
+
 // Why none of them is fit: their own words, and whether the administrator has to mend all of them.
 [[noreturn]] void throwNone(std::span<const std::exception_ptr> failures, const ServerOptions& options) {
   if (failures.size() == 1) std::rethrow_exception(failures.front());
@@ -53,7 +57,10 @@ Sessions::Use Sessions::use(Instant deadline) {
   try {
     session = takeIdle();
     if (!session) session = open(deadline);
-    if (anyGivenUp_) endGivenUp(*session, deadline);
+    prepare(*session, deadline);
+  } catch (const OutcomeUnknown& error) {
+    putBack(std::move(session));
+    throw StoreUnavailable(error.what());  // Nothing was asked for yet.
   } catch (...) {
     putBack(std::move(session));
     throw;
@@ -61,34 +68,69 @@ Sessions::Use Sessions::use(Instant deadline) {
   return Use(*this, std::move(session));
 }
 
+void Sessions::prepare(Session& session, Instant deadline) {
+  if (!session.isDirect()) return;
+  if (anyGivenUp_) endGivenUp(session, deadline);
+  if (!listens_ || session.listens()) return;
+  session.command("LISTEN \"" + channel_ + "\"", deadline);
+  session.setListens();
+}
+
 // The server may read late what a session has sent before it was closed: a claim, which would take a key for
-// nobody. A pooler's sessions cannot be told apart.
+// nobody. A pooler's sessions cannot be told apart: see Session::latest().
 void Sessions::endGivenUp(Session& session, Instant deadline) {
-  std::vector<std::string> ending;
+  std::vector<GivenUp> ending;
   {
     const std::lock_guard held(mutex_);
+    std::erase_if(givenUp_,
+                  [now = clock().now()](const GivenUp& each) { return now > each.since + longestEnding; });
     ending = givenUp_;
   }
-  std::string which;
-  for (const std::string& each : ending) which += (which.empty() ? "" : " OR ") + each;
-  if (which.empty() || !session.isDirect()) return;
+  std::string which = "false";
+  for (const GivenUp& each : ending) which += " OR " + each.backend;
   const auto left = std::chrono::floor<milliseconds>(deadline - clock().now()).count();
-  try {
-    // Materialized: the planner may otherwise call the function for sessions of others, too.
-    const Result result = session.command(
-        "WITH given_up AS MATERIALIZED (SELECT a.pid FROM pg_stat_activity AS a WHERE a.usename = "
-        "session_user AND (" +
-            which + ")) SELECT count(*) FROM given_up WHERE NOT pg_terminate_backend(pid, " +
-            std::to_string(std::max<std::int64_t>(left / 2, 1)) + ")",
-        deadline);
-    if (result.number(0, 0) != 0) throw StoreUnavailable(options_.display + ": a statement is not ended yet");
-  } catch (const OutcomeUnknown& error) {
-    throw StoreUnavailable(error.what());  // Nothing was asked for yet.
-  }
+  // Materialized: the planner may otherwise call the function for sessions of others, too.
+  const Result result = session.command(
+      "WITH given_up AS MATERIALIZED (SELECT a.pid FROM pg_stat_activity AS a WHERE a.usename = session_user "
+      "AND (" +
+          which + ")) SELECT count(*) FROM given_up WHERE NOT pg_terminate_backend(pid, " +
+          std::to_string(std::max<std::int64_t>(left / 2, 1)) + ")",
+      deadline);
+  if (result.number(0, 0) != 0) throw StoreUnavailable(options_.display + ": a statement is not ended yet");
   const std::lock_guard held(mutex_);
-  std::erase_if(givenUp_,
-                [&](const std::string& each) { return std::ranges::find(ending, each) != ending.end(); });
+  std::erase_if(givenUp_, [&](const GivenUp& each) {
+    return std::ranges::find(ending, each.backend, &GivenUp::backend) != ending.end();
+  });
   anyGivenUp_ = !givenUp_.empty();
+}
+
+void Sessions::listen(std::string channel, std::function<void(std::string_view text)> heard) {
+  const std::lock_guard held(mutex_);
+  if (listens_) return;
+  channel_ = std::move(channel);
+  heard_ = std::move(heard);
+  listens_ = true;
+}
+
+void Sessions::hear() noexcept {
+  const std::lock_guard held(mutex_);
+  for (const auto& each : idle_) hear(*each);
+}
+
+bool Sessions::hear(Session& session) noexcept {
+  bool any = false;
+  if (!session.listens()) return any;
+  try {
+    session.awaitNotifications(
+        [&](std::string_view /*channel*/, std::string_view text) {
+          any = true;
+          heard_(text);
+        },
+        clock().now());
+  } catch (const std::exception&) {
+    // The session has ended: usable() says so.
+  }
+  return any;
 }
 
 std::unique_ptr<Session> Sessions::takeIdle() {
@@ -97,7 +139,8 @@ std::unique_ptr<Session> Sessions::takeIdle() {
   while (!idle_.empty()) {
     auto session = std::move(idle_.back());
     idle_.pop_back();
-    if (isCurrent(*session) && session->usable()) return session;
+    // What can be read may be a notification.
+    if (isCurrent(*session) && (session->usable() || (hear(*session) && session->usable()))) return session;
     dead.push_back(std::move(session));
   }
   return nullptr;
@@ -106,8 +149,11 @@ std::unique_ptr<Session> Sessions::takeIdle() {
 void Sessions::putBack(std::unique_ptr<Session> session) noexcept {
   if (session && session->isGivenUp()) {
     const std::lock_guard held(mutex_);
-    givenUp_.push_back(session->facts().backend);
+    if (givenUp_.size() == mostGivenUp) givenUp_.erase(givenUp_.begin());
+    givenUp_.push_back({session->facts().backend, clock().now()});
     anyGivenUp_ = true;
+  } else if (session) {
+    hear(*session);
   }
   if (session && !(isCurrent(*session) && session->usable())) session.reset();
   {
@@ -116,26 +162,6 @@ void Sessions::putBack(std::unique_ptr<Session> session) noexcept {
     if (session) idle_.push_back(std::move(session));
   }
   returned_.notify_one();
-}
-
-Result Sessions::ask(const Statement& statement, Instant deadline) {
-  Use session = use(deadline);
-  try {
-    return session->ask(statement, deadline);
-  } catch (const NotPrimary&) {
-    forgetPrimary();
-    throw;
-  }
-}
-
-std::vector<Result> Sessions::transact(std::span<const Statement> statements, Instant deadline) {
-  Use session = use(deadline);
-  try {
-    return session->transact(statements, deadline);
-  } catch (const NotPrimary&) {
-    forgetPrimary();
-    throw;
-  }
 }
 
 void Sessions::forgetPrimary() {
@@ -229,7 +255,8 @@ std::unique_ptr<Session> Sessions::accept(LogIn& logIn) {
     const std::lock_guard held(mutex_);
     if (facts.timeline < timeline_)
       throw NotPrimary(server.display + " takes writes, but another host has taken over from it");
-    isAnother = known_ && (*known_ != logIn.host() || facts.timeline != timeline_);
+    isAnother = known_ &&
+                (*known_ != logIn.host() || facts.timeline != timeline_ || facts.started != facts_->started);
     if (isAnother) ++term_;
     known_ = primary_ = logIn.host();
     timeline_ = facts.timeline;
@@ -249,11 +276,7 @@ void Sessions::makeTables(Session& session, Instant deadline) {
     statements.push_back({std::string_view(tables_.script).substr(at, end - at)});
     at = end == std::string::npos ? end : end + 2;
   }
-  try {
-    session.transact(statements, deadline);
-  } catch (const OutcomeUnknown& error) {
-    throw StoreUnavailable(error.what());  // Nothing is claimed yet.
-  }
+  session.transact(statements, deadline);
   hasTables_ = true;
 }
 

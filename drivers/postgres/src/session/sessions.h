@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
@@ -51,14 +52,31 @@ class Sessions {
   /// Blocks until `deadline`, and for the lookup of a host's name. Throws StoreUnavailable and ConfigError.
   Use use(Instant deadline);
 
-  /// Session::ask() and Session::transact() on any session. A session whose server takes no writes any more
-  /// is not used again, nor are the others with it.
+  /// What `call` returns for any session. A session whose server takes no writes any more is not used again,
+  /// nor are the others with it.
+  template <class Call>
+  auto with(Instant deadline, Call call) {
+    Use session = use(deadline);
+    try {
+      return call(*session);
+    } catch (const NotPrimary&) {
+      forgetPrimary();
+      throw;
+    }
+  }
+
+  /// Session::ask() and Session::transact() on any session, as with() has it.
   /// @{
-  Result ask(const Statement& statement, Instant deadline);
-  std::vector<Result> transact(std::span<const Statement> statements, Instant deadline);
+  Result ask(const Statement& statement, Instant deadline) {
+    return with(deadline, [&](Session& session) { return session.ask(statement, deadline); });
+  }
+  std::vector<Result> transact(std::span<const Statement> statements, Instant deadline) {
+    return with(deadline, [&](Session& session) { return session.transact(statements, deadline); });
+  }
   /// @}
 
-  /// A session for the caller alone, which does not count. Throws as use().
+  /// A session for the caller alone, which does not count and does not listen. Throws as use(), and
+  /// OutcomeUnknown when it cannot be told whether the tables have been made.
   std::unique_ptr<Session> open(Instant deadline);
 
   /// Whether the session is with the server that was found to take the writes last.
@@ -71,6 +89,13 @@ class Sessions {
   /// anything.
   void onNewPrimary(std::function<void()> callback) { onNewPrimary_ = std::move(callback); }
 
+  /// From now on, sessions listen on the channel, unless a pooler gives them. `heard` is called, by calls
+  /// that use a session and by hear(), with the text of each notification, perhaps by several sessions with
+  /// the same one. It does not block and calls nothing of this class. Only the first call counts.
+  void listen(std::string channel, std::function<void(std::string_view text)> heard);
+  /// Reads what idle sessions have been notified of. Does not block.
+  void hear() noexcept;
+
   const ServerOptions& options() const { return options_; }
   Clock& clock() const { return *environment_.clock; }
   /// What rows are worth on the server that was last connected to.
@@ -80,6 +105,9 @@ class Sessions {
   friend class Use;
 
   void putBack(std::unique_ptr<Session> session) noexcept;
+  void prepare(Session& session, Instant deadline);
+  /// Whether there was a notification.
+  bool hear(Session& session) noexcept;
   std::unique_ptr<Session> takeIdle();
   std::vector<std::size_t> allHosts() const;
   std::unique_ptr<Session> connect(std::span<const std::size_t> hosts, Instant deadline);
@@ -104,9 +132,16 @@ class Sessions {
   std::uint32_t timeline_ = 0;
   std::optional<ServerFacts> facts_;
   std::atomic<std::uint64_t> term_ = 0;
-  std::vector<std::string> givenUp_;  // ServerFacts::backend
+  struct GivenUp {
+    std::string backend;  // ServerFacts::backend
+    Instant since;
+  };
+  std::vector<GivenUp> givenUp_;
   std::atomic<bool> anyGivenUp_ = false;
   std::atomic<bool> hasTables_ = false;
+  std::string channel_;
+  std::function<void(std::string_view text)> heard_;
+  std::atomic<bool> listens_ = false;  // Both are set.
 };
 
 }  // namespace lockkeeper::postgres

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/base/hex.h"
 
 namespace lockkeeper::redis {
 

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/driver/queue.h"
-#include "lockkeeper/internal/hex.h"
 #include "version_fixture.h"
 
 namespace lockkeeper::test {
@@ -23,12 +23,6 @@ using namespace std::chrono_literals;
 
 class VersionLate : public VersionTest {
  protected:
-  static std::string hex(std::string_view bytes) {
-    std::string text;
-    for (const char each : bytes) appendHex(text, static_cast<unsigned char>(each));
-    return text;
-  }
-
   /// Makes a request that contains `text` late: its caller loses the connection as soon as it is sent.
   template <class Call>
   auto late(const std::string& text, Call call) {
@@ -69,7 +63,7 @@ TEST_P(VersionLate, AClaimOfAShareThatWasWithdrawnTakesNothing) {
   who.share = Share{1, 2};
   who.key = other.key;
   ASSERT_TRUE(granted(store.direct->acquire(other.request())));
-  expectLateClaim(who.request(), hex(who.key));
+  expectLateClaim(who.request(), toHex(who.key));
   EXPECT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::notOwner);
   EXPECT_FALSE(store.proxy.deliverHeld());
   EXPECT_EQ(capability<Permits>(*store.direct)->shareHolders(who.key, soon()).size(), 1U);
@@ -82,7 +76,7 @@ TEST_P(VersionLate, ClaimsOfSeveralKeysThatWereWithdrawnTakeNothing) {
   claimants[0].key = "a" + claimants[0].key;
   claimants[1].key = "b" + claimants[1].key;
   for (const Claimant& each : claimants) requests.push_back(each.request());
-  late(hex(claimants[0].key), [&] {
+  late(toHex(claimants[0].key), [&] {
     EXPECT_THROW((void)capability<Batchable>(*proxied)->acquireInOrder(requests), OutcomeUnknown);
   });
   for (const Claimant& each : claimants)
@@ -122,7 +116,7 @@ TEST_P(VersionLate, ARenewalDoesNotShortenTheLeaseThatANewerOneHasGiven) {
     who.share = share;
     ASSERT_TRUE(granted(proxied->acquire(who.request())));
     Renewal older{.claim = who.claim(), .ttl = 1min};
-    late(hex(who.key), [&] { proxied->renew({&older, 1}, soon()); });
+    late(toHex(who.key), [&] { proxied->renew({&older, 1}, soon()); });
     EXPECT_NE(older.outcome, RenewOutcome::renewed);
     Renewal newer{.claim = who.claim(), .ttl = longTtl};
     proxied->renew({&newer, 1}, soon());

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/base/hex.h"
 
 // What statements are made of. Names, keys, labels and other text from outside stand in them as hexadecimal
 // digits, by hexLiteral() or textLiteral(), or are bound: no character set can make anything else of
@@ -17,11 +17,7 @@ namespace lockkeeper::mysql {
 inline constexpr const char* microsecondsNow = "TIMESTAMPDIFF(MICROSECOND,DATE'1970-01-01',UTC_TIMESTAMP(6))";
 
 /// The bytes as a literal in hexadecimal, in which nothing has to be quoted.
-inline std::string hexLiteral(std::string_view bytes) {
-  std::string text = "x'";
-  for (const char byte : bytes) appendHex(text, static_cast<unsigned char>(byte));
-  return text += "'";
-}
+inline std::string hexLiteral(std::string_view bytes) { return "x'" + toHex(bytes) + "'"; }
 
 /// A text of the application's as a literal. Text in UTF-8 keeps its character set, so that it compares as
 /// the column says; other bytes compare byte by byte.

@@ -59,6 +59,7 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
                                                        public WaiterBrowsable,
                                                        public Breakable,
                                                        public Permits,
+                                                       public LossReporting,
                                                        public DoubtReporting {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
@@ -88,7 +89,12 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
-  /// With several hosts: asks all of them every few seconds which one takes the writes.
+  /// Hears of locks that others have broken, at once or, when this process asks the server for nothing,
+  /// within a second; not behind a pooler.
+  void addLossListener(std::weak_ptr<LossListener> listener) override;
+
+  /// Hears when a server was started since it was last connected to, or another one takes the writes. With
+  /// several hosts, all of them are asked for that every two seconds.
   /// @{
   void addDoubtListener(std::weak_ptr<LossListener> listener) override;
   std::optional<std::chrono::milliseconds> checkEvery() const override;
