@@ -299,8 +299,9 @@ std::vector<LedgerEntry> StockService::ledger(std::string_view sku, std::size_t 
 }
 
 std::vector<Discrepancy> StockService::checkLedger(const std::stop_token& stop) {
-  Transaction transaction = state_->database().begin(Access::snapshot);
-  return LedgerCheck(transaction, stop).run();
+  Database& database = state_->database();
+  Transaction transaction = database.begin(Access::snapshot);
+  return LedgerCheck(transaction, database.dialect(), stop).run();
 }
 
 void StockService::resetFences() {

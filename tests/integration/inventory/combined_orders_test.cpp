@@ -74,7 +74,8 @@ class CombinedOrders : public ::testing::TestWithParam<Backend> {
   std::map<std::string, Answer> rows() const {
     std::map<std::string, Answer> rows;
     Poco::Data::Session session = shop.session();
-    const Poco::Data::RecordSet all(session, "SELECT order_id, sku, quantity FROM lockkeeper_orders");
+    const Poco::Data::RecordSet all(session, "SELECT " + shop.textOf("order_id") + ", " + shop.textOf("sku") +
+                                                 ", quantity FROM lockkeeper_orders");
     for (std::size_t i = 0; i < all.rowCount(); ++i) {
       rows[all.value(0, i).convert<std::string>()] = {Deduction::deducted,
                                                       all.value(1, i).convert<std::string>(),

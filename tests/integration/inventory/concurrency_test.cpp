@@ -140,8 +140,9 @@ Deduction naiveDeduct(const Shop& shop, const std::string& id) {
   std::int64_t level = 0;
   session << "SELECT level FROM lockkeeper_stock WHERE sku = 'pen'", into(level), now;
   if (level < 1) return Deduction::soldOut;
-  session << "UPDATE lockkeeper_stock SET level = ? WHERE sku = 'pen'", bind(level - 1), now;
-  session << "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES (?, 'pen', 1, 0)",
+  session << shop.marked("UPDATE lockkeeper_stock SET level = ? WHERE sku = 'pen'"), bind(level - 1), now;
+  session << shop.marked(
+      "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES (?, 'pen', 1, 0)"),
       bind(id), now;
   return Deduction::deducted;
 }

@@ -43,9 +43,9 @@ std::string refusalOf(const std::string& uri) {
 }
 
 TEST(DatabaseUri, MustNameAKnownDatabase) {
-  EXPECT_THAT(refusalOf(""), HasSubstr("sqlite:/ or mysql://"));
-  EXPECT_THAT(refusalOf("postgres://bob:secret@host/db"), HasSubstr("sqlite:/ or mysql://"));
-  EXPECT_THAT(refusalOf("postgres://bob:secret@host/db"), Not(HasSubstr("secret")));
+  EXPECT_THAT(refusalOf(""), HasSubstr("sqlite:/, mysql:// or postgres://"));
+  EXPECT_THAT(refusalOf("oracle://bob:secret@host/db"), HasSubstr("sqlite:/, mysql:// or postgres://"));
+  EXPECT_THAT(refusalOf("oracle://bob:secret@host/db"), Not(HasSubstr("secret")));
 }
 
 TEST(DatabaseUri, NeedsAnAbsolutePathForSqlite) {
@@ -95,7 +95,7 @@ TEST(SqliteDatabase, SaysWhatIsWrongWithTheFile) {
 
 class ServerDatabase : public ::testing::TestWithParam<Backend> {
  protected:
-  DatabaseServer& server = serverOf(GetParam());
+  DatabaseServer& server = mysqlServerOf(GetParam());
 };
 
 TEST_P(ServerDatabase, SaysWhatIsWrongInOneLineWithoutThePassword) {
@@ -180,7 +180,7 @@ class FormerTables : public ::testing::TestWithParam<Backend> {
 
   /// On both tables.
   bool hasIndex() const {
-    return serverOf(GetParam())
+    return mysqlServerOf(GetParam())
                .ask("SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = '" +
                     shop.uri().substr(shop.uri().rfind('/') + 1) +
                     "' AND index_name LIKE '%\\_ledger' AND column_name IN ('sku', 'written_at')") == "4";
@@ -217,7 +217,7 @@ TEST_P(FormerTables, GetTheIndexOnceFromSeveralServicesAtOnce) {
 }
 
 TEST_P(FormerTables, AreLeftAloneByWhoMayNotMendThem) {
-  const DatabaseServer& server = serverOf(GetParam());
+  const DatabaseServer& server = mysqlServerOf(GetParam());
   const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
   server.letClerkIn(database);
   server.execute("REVOKE INDEX ON `" + database + "`.* FROM clerk@'127.0.0.1'");
@@ -228,10 +228,10 @@ TEST_P(FormerTables, AreLeftAloneByWhoMayNotMendThem) {
   EXPECT_FALSE(hasIndex());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FormerTables, ::testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, FormerTables, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
-INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, ::testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 TEST(NoDatabase, IsUnavailableWhenNobodyListens) {

@@ -35,17 +35,16 @@ const StockOptions veryImpatient{.operationTimeout = std::chrono::seconds{1}};
 
 class DatabaseFaults : public ::testing::TestWithParam<Backend> {
  protected:
-  DatabaseServer& server = serverOf(GetParam());
+  StockServer& server = serverOf(GetParam());
   Shop shop{GetParam()};
   StockService service = shop.service(Way::conditionalUpdate, veryImpatient);
 };
 
 // The cut may hit any statement, or the answer to COMMIT: in the end the answer and the books must agree.
-void endInTheTruth(DatabaseServer& server, Shop& shop, Way way) {
+void endInTheTruth(StockServer& server, Shop& shop, Way way) {
   FaultProxy proxy(server.port());
-  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
   StockService service = shop.service(way, veryImpatient);
-  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), way, veryImpatient);
+  StockService distant(shop.uriBy(proxy.port()), shop.manager(), way, veryImpatient);
   constexpr int stock = 1'000'000;
   service.restock("pen", stock);
   ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
@@ -72,12 +71,12 @@ TEST_P(DatabaseFaults, EveryCutReplyToAnOptimisticOrderEndsInTheTruth) {
   endInTheTruth(server, shop, Way::optimistic);
 }
 
+using MysqlFaults = DatabaseFaults;
+
 // KILL QUERY, or a time limit of the server, may hit a COMMIT when it is done; so may a fault of its disk.
-TEST_P(DatabaseFaults, AnErrorInPlaceOfAReplyEndsInTheTruth) {
+TEST_P(MysqlFaults, AnErrorInPlaceOfAReplyEndsInTheTruth) {
   FaultProxy proxy(server.port());
-  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
-  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
-                       veryImpatient);
+  StockService distant(shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate, veryImpatient);
   service.restock("pen", 10);
   ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
   int left = 9;
@@ -116,8 +115,7 @@ class OverWithTheReply final : public Clock {
 // The service has remembered that the article is sold out, and is not told that its call has put pieces back.
 TEST_P(DatabaseFaults, WhatACallInDoubtHasPutBackIsSoldAtOnce) {
   FaultProxy proxy(server.port());
-  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
-  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
+  StockService distant(shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate,
                        {.operationTimeout = std::chrono::seconds{4},
                         .rememberSoldOut = std::chrono::minutes{1},
                         .environment = {.clock = std::make_shared<OverWithTheReply>(proxy)}});
@@ -153,8 +151,7 @@ class HeldCommits : public DatabaseFaults {};
 // The connection is gone, but the server is still at the COMMIT: whoever looks too early sees no order.
 TEST_P(HeldCommits, ACommitThatTakesLongIsWaitedFor) {
   FaultProxy proxy(server.port());
-  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
-  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
+  StockService distant(shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate,
                        {.operationTimeout = std::chrono::seconds{30}});
   service.restock("pen", 10);
   Poco::Data::Session backup = shop.session();
@@ -311,7 +308,7 @@ TEST_P(DatabaseFaults, ARowThatStaysLockedIsAConflict) {
 }
 
 // MySQL does not notice that a client has left while its statement waits for a table.
-TEST_P(DatabaseFaults, ATableThatStaysLockedFillsNoServerAndSellsToNobody) {
+TEST_P(MysqlFaults, ATableThatStaysLockedFillsNoServerAndSellsToNobody) {
   service.restock("pen", 10);
   // Not by Poco: MySQL does not prepare it.
   mysql::ServerRows rows(StoreUri::parse(shop.uri()), {.operationTimeout = std::chrono::minutes{1}});
@@ -331,7 +328,10 @@ TEST_P(DatabaseFaults, ATransactionForWhichNoTimeIsLeftCostsNoSession) {
   inventory::Database database(shop.uri(), veryImpatient);
   const auto session = [&] {
     inventory::Transaction transaction = database.begin();
-    return transaction.select("SELECT CONNECTION_ID()", {}).value().front();
+    const bool isPostgres = GetParam() == Backend::postgres;
+    return transaction.select(isPostgres ? "SELECT pg_backend_pid()" : "SELECT CONNECTION_ID()", {})
+        .value()
+        .front();
   };
   const mysql::SqlValue before = session();
   const Instant passed = veryImpatient.environment.clock->now();
@@ -341,24 +341,25 @@ TEST_P(DatabaseFaults, ATransactionForWhichNoTimeIsLeftCostsNoSession) {
 }
 
 TEST_P(DatabaseFaults, CallersWaitForASessionOnlyForSoLong) {
-  mysql::ServerRows rows(StoreUri::parse(shop.uri()),
-                         {.sessions = 1, .operationTimeout = std::chrono::seconds{1}});
+  inventory::Database database(shop.uri(), {.operationTimeout = std::chrono::seconds{1}, .sessions = 1});
   {
-    const auto holder = rows.begin();
+    const inventory::Transaction holder = database.begin();
     try {
-      (void)rows.begin();
+      (void)database.begin();
       ADD_FAILURE() << "there were two sessions";
     } catch (const StoreUnavailable& error) {
       EXPECT_NE(std::string(error.what()).find("all 1 sessions stayed in use"), std::string::npos)
           << error.what();
     }
   }
-  EXPECT_NO_THROW((void)rows.begin()) << "the holder has given his back";
+  EXPECT_NO_THROW((void)database.begin()) << "the holder has given his back";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HeldCommits, ::testing::Values(Backend::mariadb),
                          [](const auto& each) { return nameOf(each.param); });
 INSTANTIATE_TEST_SUITE_P(All, DatabaseFaults, ::testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
+INSTANTIATE_TEST_SUITE_P(All, MysqlFaults, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 TEST(SqliteFaults, ADatabaseThatStaysLockedIsAConflict) {

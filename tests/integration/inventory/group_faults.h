@@ -57,14 +57,13 @@ class GroupFaults : public ::testing::TestWithParam<Backend> {
     }
   }
 
-  DatabaseServer& server = serverOf(GetParam());
+  StockServer& server = serverOf(GetParam());
   Shop shop{GetParam()};
   inventory::StockService service = shop.service(inventory::Way::conditionalUpdate, impatient);
   inventory::Database near{shop.uri(), impatient};
   Poco::Data::Session watching = shop.session();
   FaultProxy proxy{server.port()};
-  inventory::Database distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                              impatient};
+  inventory::Database distant{shop.uriBy(proxy.port()), impatient};
 };
 
 }  // namespace lockkeeper::test

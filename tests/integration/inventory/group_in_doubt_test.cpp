@@ -83,7 +83,7 @@ class GroupInDoubt : public ::testing::TestWithParam<Backend> {
   /// Those that have come while the COMMIT of the first order was under way are a group. Returns when its own
   /// COMMIT is, and another order waits behind it.
   void stopAtTheCommitOfAGroup() {
-    const ProxyFault stop{.kind = ProxyFault::Kind::step, .text = "COMMIT"};
+    const ProxyFault stop{.kind = ProxyFault::Kind::step, .text = commitTo(GetParam())};
     proxy.set(stop);
     begin({"first"});
     ASSERT_TRUE(waitUntil([&] { return proxy.fired() == 1; }));
@@ -130,12 +130,12 @@ class GroupInDoubt : public ::testing::TestWithParam<Backend> {
     EXPECT_EQ(shop.ledger("pen"), shop.level("pen"));
   }
 
-  DatabaseServer& server = serverOf(GetParam());
+  StockServer& server = serverOf(GetParam());
   Shop shop{GetParam()};
   FaultProxy proxy{server.port()};
   const std::shared_ptr<CountingClock> clock = std::make_shared<CountingClock>();
   StockService near = shop.service(Way::conditionalUpdate);
-  StockService distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
+  StockService distant{shop.uriBy(proxy.port()),
                        shop.manager(),
                        Way::conditionalUpdate,
                        {.operationTimeout = std::chrono::seconds{20}, .environment = {.clock = clock}}};

@@ -1,6 +1,5 @@
 #include "shop.h"
 
-#include <Poco/Data/MySQL/Connector.h>
 #include <Poco/Data/SQLite/Connector.h>
 #include <Poco/Data/Statement.h>
 
@@ -22,7 +21,8 @@ Brand brandOf(Backend backend) { return backend == Backend::mysql ? Brand::mysql
 }  // namespace
 
 std::string nameOf(Backend backend) {
-  return backend == Backend::sqlite ? "Sqlite" : nameOf(brandOf(backend));
+  if (backend == Backend::sqlite) return "Sqlite";
+  return backend == Backend::postgres ? "Postgres" : nameOf(brandOf(backend));
 }
 
 std::string nameOf(Way way) {
@@ -39,26 +39,30 @@ std::string nameOf(Way way) {
   return "ConditionalUpdate";
 }
 
-DatabaseServer& serverOf(Backend backend) {
+DatabaseServer& mysqlServerOf(Backend backend) {
   static std::map<Backend, DatabaseServer> servers;
   return servers.try_emplace(backend, brandOf(backend)).first->second;
+}
+
+StockServer& serverOf(Backend backend) {
+  static std::map<Backend, std::unique_ptr<StockServer>> servers;
+  std::unique_ptr<StockServer>& server = servers[backend];
+  if (!server)
+    server = backend == Backend::postgres ? startPostgres() : asStockServer(mysqlServerOf(backend));
+  return *server;
 }
 
 Shop::Shop(Backend backend)
     : backend_(backend), driver_(std::make_shared<MemoryDriver>()), manager_(driver_) {
   static std::once_flag registered;
-  std::call_once(registered, [] {
-    Poco::Data::SQLite::Connector::registerConnector();
-    Poco::Data::MySQL::Connector::registerConnector();
-  });
+  std::call_once(registered, [] { Poco::Data::SQLite::Connector::registerConnector(); });
   if (backend == Backend::sqlite) {
-    connection_ = folder_ / "shop.db";
-    uri_ = "sqlite:" + connection_;
+    database_ = folder_ / "shop.db";
+    uri_ = "sqlite:" + database_;
   } else {
-    DatabaseServer& server = serverOf(backend);
-    const std::string database = server.newDatabase();
-    connection_ = server.connectionString(database);
-    uri_ = server.uri(database);
+    StockServer& server = serverOf(backend);
+    database_ = server.newDatabase();
+    uri_ = server.uri(database_, server.port());
   }
   service(Way::conditionalUpdate).createSchema();
 }
@@ -68,14 +72,15 @@ StockService Shop::service(Way way, inventory::StockOptions options) {
 }
 
 Poco::Data::Session Shop::session() const {
-  Poco::Data::Session session(backend_ == Backend::sqlite ? "SQLite" : "MySQL", connection_, 10);
-  if (backend_ == Backend::sqlite) session << "PRAGMA busy_timeout = 20000", now;
+  if (backend_ != Backend::sqlite) return serverOf(backend_).session(database_);
+  Poco::Data::Session session("SQLite", database_, 10);
+  session << "PRAGMA busy_timeout = 20000", now;
   return session;
 }
 
 std::int64_t Shop::level(const std::string& sku) const {
   return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku) +
-         number("SELECT CAST(COALESCE(SUM(level), 0) AS SIGNED) FROM lockkeeper_buckets WHERE sku = ?", sku);
+         number("SELECT " + sumOf("level") + " FROM lockkeeper_buckets WHERE sku = ?", sku);
 }
 
 std::int64_t Shop::orders(const std::string& sku) const {
@@ -83,28 +88,25 @@ std::int64_t Shop::orders(const std::string& sku) const {
 }
 
 std::int64_t Shop::sold(const std::string& sku) const {
-  return number("SELECT CAST(COALESCE(SUM(quantity), 0) AS SIGNED) FROM lockkeeper_orders WHERE sku = ?",
-                sku);
+  return number("SELECT " + sumOf("quantity") + " FROM lockkeeper_orders WHERE sku = ?", sku);
 }
 
 std::int64_t Shop::ledger(const std::string& sku) const {
-  return number("SELECT CAST(COALESCE(SUM(amount), 0) AS SIGNED) FROM lockkeeper_changes WHERE sku = ?",
-                sku) -
-         sold(sku);
+  return number("SELECT " + sumOf("amount") + " FROM lockkeeper_changes WHERE sku = ?", sku) - sold(sku);
 }
 
 std::int64_t Shop::reserved(const std::string& sku) const {
-  return number(
-      "SELECT CAST(COALESCE(SUM(quantity), 0) AS SIGNED) FROM lockkeeper_reservations "
-      "WHERE sku = ? AND state IN ('held', 'confirmed')",
-      sku);
+  return number("SELECT " + sumOf("quantity") +
+                    " FROM lockkeeper_reservations "
+                    "WHERE sku = ? AND state IN ('held', 'confirmed')",
+                sku);
 }
 
 std::int64_t Shop::returned(const std::string& sku) const {
-  return number(
-      "SELECT CAST(COALESCE(SUM(amount), 0) AS SIGNED) FROM lockkeeper_changes "
-      "WHERE sku = ? AND reason = 'return'",
-      sku);
+  return number("SELECT " + sumOf("amount") +
+                    " FROM lockkeeper_changes "
+                    "WHERE sku = ? AND reason = 'return'",
+                sku);
 }
 
 bool Shop::booked(const std::string& orderId) const {
@@ -116,10 +118,11 @@ Shop::ManyIds Shop::manyIds(std::int64_t count, const std::string& name) const {
   for (int digit = 1; digit < 10; ++digit) digits += " UNION ALL SELECT " + std::to_string(digit);
   digits += ") AS ";
   const std::string number = "a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d";
-  return {backend_ == Backend::sqlite ? "'" + name + "' || (" + number + ")"
-                                      : "CONCAT('" + name + "', " + number + ")",
-          " FROM " + digits + "a, " + digits + "b, " + digits + "c, " + digits + "d, " + digits + "e WHERE " +
-              number + " < " + std::to_string(count)};
+  std::string id = backend_ == Backend::sqlite ? "'" + name + "' || (" + number + ")"
+                                               : "CONCAT('" + name + "', " + number + ")";
+  if (backend_ == Backend::postgres) id = "CAST(" + id + " AS BYTEA)";
+  return {std::move(id), " FROM " + digits + "a, " + digits + "b, " + digits + "c, " + digits + "d, " +
+                             digits + "e WHERE " + number + " < " + std::to_string(count)};
 }
 
 void Shop::addOrders(const std::string& sku, std::int64_t count, const std::string& name) const {
@@ -149,19 +152,30 @@ void Shop::addExpired(const std::string& sku, std::int64_t count, const std::str
       now;
 }
 
-std::int64_t Shop::rowLockWaits() const {
-  Poco::Data::Session watching = session();
-  std::string name;
-  std::string waits;
-  watching << "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'", into(name), into(waits), now;
-  return std::stoll(waits);
+std::string Shop::sumOf(const std::string& column) const {
+  return "CAST(COALESCE(SUM(" + column + "), 0) AS " +
+         (backend_ == Backend::postgres ? "BIGINT)" : "SIGNED)");
+}
+
+std::string Shop::marked(const std::string& statement) const {
+  if (backend_ != Backend::postgres) return statement;
+  std::string text;
+  int marks = 0;
+  for (const char each : statement) {
+    if (each == '?') {
+      text += "$" + std::to_string(++marks);
+    } else {
+      text += each;
+    }
+  }
+  return text;
 }
 
 std::int64_t Shop::number(const std::string& query, const std::string& argument) const {
   std::int64_t value = 0;
   Poco::Data::Session reading = session();
   Poco::Data::Statement select(reading);
-  select << query, into(value), bind(argument);
+  select << marked(query), into(value), bind(argument);
   EXPECT_EQ(select.execute(), 1U) << query;
   return value;
 }

@@ -8,18 +8,20 @@
 #include <memory>
 #include <string>
 
-#include "database_server.h"
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
+#include "stock_server.h"
 #include "temp_folder.h"
 
 namespace lockkeeper::test {
 
-enum class Backend { sqlite, mariadb, mysql };
+enum class Backend { sqlite, mariadb, mysql, postgres };
 
-inline const auto allBackends = {Backend::sqlite, Backend::mariadb, Backend::mysql};
-inline const auto allServers = {Backend::mariadb, Backend::mysql};
+inline const auto allBackends = {Backend::sqlite, Backend::mariadb, Backend::mysql, Backend::postgres};
+inline const auto allServers = {Backend::mariadb, Backend::mysql, Backend::postgres};
+/// For tests that ask for what no other one has.
+inline const auto mysqlServers = {Backend::mariadb, Backend::mysql};
 inline const auto allWays = {inventory::Way::fencedRow, inventory::Way::conditionalUpdate,
                              inventory::Way::optimistic, inventory::Way::lockedOptimistic};
 
@@ -27,8 +29,15 @@ inline const auto allWays = {inventory::Way::fencedRow, inventory::Way::conditio
 std::string nameOf(Backend backend);
 std::string nameOf(inventory::Way way);
 
+/// What is in a request that is a COMMIT, and in no other one: on PostgreSQL, others name READ COMMITTED.
+inline std::string commitTo(Backend backend) {
+  return backend == Backend::postgres ? std::string("COMMIT\0", 7) : "COMMIT";
+}
+
 /// The server of this test program, started when first asked for. Not for SQLite.
-DatabaseServer& serverOf(Backend backend);
+StockServer& serverOf(Backend backend);
+/// The same server. For MariaDB and MySQL.
+DatabaseServer& mysqlServerOf(Backend backend);
 
 /// An empty database with the tables in it, and a lock store beside it. What tests claim about the books they
 /// read through sessions of their own, not through the service.
@@ -38,6 +47,8 @@ class Shop {
 
   Backend backend() const { return backend_; }
   const std::string& uri() const { return uri_; }
+  /// On a server that is reached by another port, such as a proxy's.
+  std::string uriBy(std::uint16_t port) const { return serverOf(backend_).uri(database_, port); }
   MemoryDriver& locks() { return *driver_; }
   std::shared_ptr<LockDriver> sharedLocks() const { return driver_; }
   LockManager& manager() { return manager_; }
@@ -68,7 +79,15 @@ class Shop {
   void addOrders(const std::string& sku, std::int64_t count, const std::string& name) const;
 
   /// How many transactions wait for a row on the server now.
-  std::int64_t rowLockWaits() const;
+  std::int64_t rowLockWaits() const { return serverOf(backend_).rowLockWaits(); }
+
+  /// The statement as Poco's connector for the database takes it: with $1, $2 … for each '?' where those are
+  /// its marks.
+  std::string marked(const std::string& statement) const;
+  /// What selects the bytes of a column as text.
+  std::string textOf(const std::string& column) const {
+    return backend_ == Backend::postgres ? "convert_from(" + column + ", 'UTF8')" : column;
+  }
 
  private:
   /// SQL for so many ids with the name, and the rows to select them from.
@@ -76,13 +95,14 @@ class Shop {
     std::string id;
     std::string rows;
   };
+  std::string sumOf(const std::string& column) const;
   ManyIds manyIds(std::int64_t count, const std::string& name) const;
   std::int64_t number(const std::string& query, const std::string& argument) const;
 
   const Backend backend_;
   TempFolder folder_;
   std::string uri_;
-  std::string connection_;
+  std::string database_;  // SQLite: the file.
   std::shared_ptr<MemoryDriver> driver_;
   LockManager manager_;
 };

@@ -358,8 +358,7 @@ TEST_P(SplitFaults, CutRepliesToAGroupThatGathersEndInTheTruth) {
 }
 
 TEST_P(SplitFaults, CutRepliesToASplitEndInTheTruth) {
-  StockService far(DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                   shop.manager(), Way::conditionalUpdate, impatient);
+  StockService far(shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate, impatient);
   const auto split = [&](const std::string&, inventory::Database&) -> Answers {
     service.split("pen", 2);
     return {far.split("pen", 3) ? "split" : "unknown"};
@@ -383,13 +382,14 @@ TEST_P(SplitFaults, AGroupThatTakesFromABucketIsTwoRoundTrips) {
 // What a group of one bucket holds up is that bucket.
 TEST_P(SplitFaults, AGroupThatStopsBeforeItsCommitHoldsUpNobodyElsesBucket) {
   splits.note("pen", 3);
-  inventory::Database slow{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                           {.operationTimeout = std::chrono::seconds{20}}};
+  inventory::Database slow{shop.uriBy(proxy.port()), {.operationTimeout = std::chrono::seconds{20}}};
   book("connect", slow);
   proxy.set({.kind = ProxyFault::Kind::step, .requests = 1});
   auto stopped = std::async(std::launch::async, [&] { return book("stopped", slow); });
   EXPECT_TRUE(waitUntil([&] { return proxy.fired() > 0; }));
-  watching << "SET SESSION innodb_lock_wait_timeout = 1", now;
+  watching << (GetParam() == Backend::postgres ? "SET lock_timeout = '1s'"
+                                               : "SET SESSION innodb_lock_wait_timeout = 1"),
+      now;
   int others = 0;
   for (int bucket = 0; bucket < 3; ++bucket) {
     try {
@@ -424,7 +424,8 @@ TEST_P(SplitFaults, GroupsThatTakeFromABucketDoNotNeedTheArticlesRow) {
 class SplitUnderSnapshotIsolation : public SplitFaults {};
 
 TEST_P(SplitUnderSnapshotIsolation, FindsTheLastPieces) {
-  server.execute("SET GLOBAL innodb_snapshot_isolation = ON");
+  const DatabaseServer& mariadb = mysqlServerOf(GetParam());
+  mariadb.execute("SET GLOBAL innodb_snapshot_isolation = ON");
   constexpr int callers = 8;
   constexpr int stocked = 400;
   service.restock("cap", stocked);
@@ -446,7 +447,7 @@ TEST_P(SplitUnderSnapshotIsolation, FindsTheLastPieces) {
       });
     }
   }
-  server.execute("SET GLOBAL innodb_snapshot_isolation = OFF");
+  mariadb.execute("SET GLOBAL innodb_snapshot_isolation = OFF");
   EXPECT_EQ(held, stocked);
   EXPECT_EQ(service.level("cap"), 0);
   EXPECT_THAT(service.checkLedger(), IsEmpty());

@@ -16,7 +16,7 @@
 
 namespace lockkeeper::inventory {
 
-enum class Dialect { sqlite, mysql };
+enum class Dialect { sqlite, mysql, postgres };
 
 /// On SQLite, `write` begins with the right to write, so that it never has to be upgraded.
 using Access = mysql::ServerRows::Access;
@@ -87,6 +87,7 @@ class Backend {
 std::unique_ptr<Backend> makeBackend(std::string_view uri, const StockOptions& options);
 
 std::unique_ptr<Backend> makeServerBackend(std::string_view uri, const StockOptions& options);
+std::unique_ptr<Backend> makePostgresBackend(std::string_view uri, const StockOptions& options);
 std::unique_ptr<Backend> makeSqliteBackend(std::string_view uri, const StockOptions& options);
 
 }  // namespace lockkeeper::inventory

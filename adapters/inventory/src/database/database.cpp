@@ -16,7 +16,16 @@ constexpr std::chrono::milliseconds longestPause{8};
 std::unique_ptr<Backend> makeBackend(std::string_view uri, const StockOptions& options) {
   if (uri.starts_with("sqlite:")) return makeSqliteBackend(uri, options);
   if (uri.starts_with("mysql://")) return makeServerBackend(uri, options);
-  throw ConfigError("the database URI must begin with sqlite:/ or mysql://");
+  if (uri.starts_with("postgres://")) {
+#ifdef LOCKKEEPER_HAS_POSTGRES
+    return makePostgresBackend(uri, options);
+#else
+    throw ConfigError(
+        "this lockkeeper::inventory was built without PostgreSQL: build it with "
+        "LOCKKEEPER_BUILD_POSTGRES=ON");
+#endif
+  }
+  throw ConfigError("the database URI must begin with sqlite:/, mysql:// or postgres://");
 }
 
 Database::Database(std::string_view uri, const StockOptions& options)

@@ -3,7 +3,7 @@
 #include <utility>
 #include <variant>
 
-#include "database/sql_text.h"
+#include "database/dialect.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -19,15 +19,16 @@ mysql::SqlValue nullIfEmpty(const std::string& text) {
 }  // namespace
 
 std::optional<WrittenChange> LedgerTables::find(const std::string& reason, const std::string& id) {
-  const auto row = transaction_.select(
-      "SELECT HEX(sku), attempt FROM lockkeeper_changes WHERE reason = ? AND id = ? AND line = 0",
-      {reason, id});
+  const auto row =
+      transaction_.select("SELECT " + hex(dialect_, "sku") +
+                              ", attempt FROM lockkeeper_changes WHERE reason = ? AND id = ? AND line = 0",
+                          {reason, id});
   if (!row) return std::nullopt;
   return WrittenChange{bytesIn(row->at(0)), numberIn(row->at(1))};
 }
 
 mysql::SqlStatement LedgerTables::insertion(std::span<const Change> changes, const Source& source) const {
-  const std::string now = dialect_ == Dialect::mysql ? "DEFAULT" : transaction_.clock();
+  const std::string now = timeOfRow(transaction_, dialect_);
   // Servers would lock the article's row to read it.
   std::string level = "NULL";
   if (!source.bucket) {
@@ -56,7 +57,7 @@ bool LedgerTables::insert(const Change& change) {
 
 std::int64_t LedgerTables::nextLine(const std::string& reservationId) {
   const auto row = transaction_.select(
-      "SELECT CAST(COALESCE(MAX(line), -1) + 1 AS SIGNED) FROM lockkeeper_changes "
+      "SELECT COALESCE(MAX(line), -1) + 1 FROM lockkeeper_changes "
       "WHERE reason IN ('reserve', 'replace') AND id = ?",
       {reservationId});
   return numberIn(row->front());
@@ -64,10 +65,11 @@ std::int64_t LedgerTables::nextLine(const std::string& reservationId) {
 
 std::set<std::string> LedgerTables::reservedAmong(std::span<const std::string> ids) {
   std::set<std::string> reserved;
-  for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT DISTINCT HEX(id) FROM lockkeeper_changes WHERE reason = 'reserve' AND id IN (" +
-               repeated("?", ids.size()) + ")",
-           mysql::SqlRow(ids.begin(), ids.end()))) {
+  for (const mysql::SqlRow& row :
+       transaction_.selectAll("SELECT DISTINCT " + hex(dialect_, "id") +
+                                  " FROM lockkeeper_changes WHERE reason = 'reserve' AND id IN (" +
+                                  repeated("?", ids.size()) + ")",
+                              mysql::SqlRow(ids.begin(), ids.end()))) {
     reserved.insert(bytesIn(row.front()));
   }
   return reserved;
@@ -75,7 +77,7 @@ std::set<std::string> LedgerTables::reservedAmong(std::span<const std::string> i
 
 std::int64_t LedgerTables::returned(const std::string& orderId, const std::string& sku) {
   const auto row = transaction_.select(
-      "SELECT CAST(COALESCE(SUM(amount), 0) AS SIGNED) FROM lockkeeper_changes "
+      "SELECT COALESCE(SUM(amount), 0) FROM lockkeeper_changes "
       "WHERE order_id = ? AND sku = ? AND reason = 'return'",
       {orderId, sku});
   return numberIn(row->front());
@@ -88,10 +90,10 @@ void LedgerTables::open(const std::string& sku, std::int64_t added, const std::s
       {sku});
   if (begun) return;
   const auto missing = transaction_.select(
-      "SELECT CAST((SELECT level FROM lockkeeper_stock WHERE sku = ?) - ? "
+      "SELECT (SELECT level FROM lockkeeper_stock WHERE sku = ?) - ? "
       "+ (SELECT COALESCE(SUM(level), 0) FROM lockkeeper_buckets WHERE sku = ?) "
       "+ (SELECT COALESCE(SUM(quantity), 0) FROM lockkeeper_orders WHERE sku = ?) "
-      "- (SELECT COALESCE(SUM(amount), 0) FROM lockkeeper_changes WHERE sku = ?) AS SIGNED)",
+      "- (SELECT COALESCE(SUM(amount), 0) FROM lockkeeper_changes WHERE sku = ?)",
       {sku, added, sku, sku, sku});
   const std::int64_t amount = numberIn(missing->front());
   if (amount != 0) insert({.reason = "opening", .id = sku, .sku = sku, .amount = amount, .who = who});
@@ -100,9 +102,10 @@ void LedgerTables::open(const std::string& sku, std::int64_t added, const std::s
 std::vector<std::string> LedgerTables::unopened(const std::string& after, std::int64_t most) {
   std::vector<std::string> skus;
   for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(sku) FROM lockkeeper_stock WHERE sku > ? AND NOT EXISTS "
-           "(SELECT 1 FROM lockkeeper_changes WHERE lockkeeper_changes.sku = lockkeeper_stock.sku "
-           "AND reason IN ('opening', 'restock')) ORDER BY sku LIMIT ?",
+           "SELECT " + hex(dialect_, "sku") +
+               " FROM lockkeeper_stock WHERE sku > ? AND NOT EXISTS "
+               "(SELECT 1 FROM lockkeeper_changes WHERE lockkeeper_changes.sku = lockkeeper_stock.sku "
+               "AND reason IN ('opening', 'restock')) ORDER BY sku LIMIT ?",
            {after, most})) {
     skus.push_back(bytesIn(row.front()));
   }
@@ -111,17 +114,21 @@ std::vector<std::string> LedgerTables::unopened(const std::string& after, std::i
 
 // From each table as many as may be wanted, in the order of its index.
 std::vector<LedgerEntry> LedgerTables::entries(const std::string& sku, std::int64_t most) {
+  const auto columns = [this](const std::string& reason, const std::string& id, const std::string& amount,
+                              const std::string& orderId) {
+    return "SELECT " + hex(dialect_, reason) + " AS reason, " + hex(dialect_, id) + " AS id, " + amount +
+           " AS amount, " + hex(dialect_, orderId) + " AS order_id, " + hex(dialect_, "written_by") +
+           " AS written_by, written_at, level_after FROM ";
+  };
   std::vector<LedgerEntry> entries;
   for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(reason), HEX(id), amount, HEX(order_id), HEX(written_by), written_at, level_after "
-           "FROM ("
-           "SELECT * FROM (SELECT 'order' AS reason, order_id AS id, -quantity AS amount, '' AS order_id, "
-           "written_by, written_at, level_after FROM lockkeeper_orders AS o WHERE sku = ? "
-           "ORDER BY o.written_at DESC, o.order_id DESC LIMIT ?) AS orders UNION ALL "
-           "SELECT * FROM (SELECT reason, id, amount, COALESCE(order_id, ''), written_by, written_at, "
-           "level_after FROM lockkeeper_changes AS c WHERE sku = ? "
-           "ORDER BY c.written_at DESC, c.reason DESC, c.id DESC, c.line DESC LIMIT ?) AS changes"
-           ") AS ledger ORDER BY written_at DESC, id DESC LIMIT ?",
+           "SELECT * FROM (SELECT * FROM (" + columns("'order'", "o.order_id", "-quantity", "''") +
+               "lockkeeper_orders AS o WHERE sku = ? ORDER BY o.written_at DESC, o.order_id DESC LIMIT ?) "
+               "AS orders UNION ALL SELECT * FROM (" +
+               columns("c.reason", "c.id", "amount", "COALESCE(c.order_id, '')") +
+               "lockkeeper_changes AS c WHERE sku = ? "
+               "ORDER BY c.written_at DESC, c.reason DESC, c.id DESC, c.line DESC LIMIT ?) AS changes"
+               ") AS ledger ORDER BY written_at DESC, id DESC LIMIT ?",
            {sku, most, sku, most, most})) {
     LedgerEntry entry{.reason = bytesIn(row[0]), .id = bytesIn(row[1]), .amount = numberIn(row[2])};
     entry.orderId = bytesIn(row[3]);

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "database/sql_text.h"
+#include "database/dialect.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
@@ -37,10 +37,11 @@ std::vector<ReservedLine> ReservationTables::expiredOf(const std::string& sku, s
 
 std::vector<std::string> ReservationTables::skusOfExpired(std::int64_t most) {
   std::vector<std::string> skus;
-  for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT DISTINCT HEX(sku) FROM lockkeeper_reservations WHERE state = 'held' AND expires_at <= " +
-               transaction_.clock() + " LIMIT ?",
-           {most})) {
+  for (const mysql::SqlRow& row :
+       transaction_.selectAll("SELECT DISTINCT " + hex(dialect_, "sku") +
+                                  " FROM lockkeeper_reservations WHERE state = 'held' AND expires_at <= " +
+                                  transaction_.clock() + " LIMIT ?",
+                              {most})) {
     skus.push_back(bytesIn(row.front()));
   }
   return skus;
@@ -99,10 +100,11 @@ std::vector<ReservedLine> ReservationTables::select(const std::string& condition
                                                     const mysql::SqlRow& values) {
   std::vector<ReservedLine> lines;
   for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(reservation_id), line, HEX(sku), wanted, quantity, state, expires_at - " +
-               transaction_.clock() + " FROM lockkeeper_reservations WHERE " + condition,
+           "SELECT " + hex(dialect_, "reservation_id") + ", line, " + hex(dialect_, "sku") +
+               ", wanted, quantity, " + hex(dialect_, "state") + ", expires_at - " + transaction_.clock() +
+               " FROM lockkeeper_reservations WHERE " + condition,
            values)) {
-    const auto& state = std::get<std::string>(row[5]);
+    const std::string state = bytesIn(row[5]);
     lines.push_back({.id = bytesIn(row[0]),
                      .line = numberIn(row[1]),
                      .sku = bytesIn(row[2]),

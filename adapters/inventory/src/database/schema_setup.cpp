@@ -56,6 +56,7 @@ std::string ledgerIndex(const std::string& table) {
 }
 
 std::vector<Addition> additions(Dialect dialect) {
+  if (dialect == Dialect::postgres) return {};  // No former version made tables there.
   const std::string orders = "lockkeeper_orders";
   const std::string changes = "lockkeeper_changes";
   const std::string stock = "lockkeeper_stock";
@@ -83,11 +84,34 @@ std::vector<Addition> additions(Dialect dialect) {
        "CREATE INDEX lockkeeper_changes_ledger ON lockkeeper_changes (sku, written_at)"}};
 }
 
+std::string_view scriptFor(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::sqlite:
+      return sqliteSchema;
+    case Dialect::postgres:
+      return postgresSchema;
+    case Dialect::mysql:
+      break;
+  }
+  return mysqlSchema;
+}
+
+/// Whether there is nothing to make. Two who make the same table at once would disturb each other in
+/// PostgreSQL's catalogue, and one who makes an index that is there waits for all who sell.
+bool hasAllOnPostgres(Transaction& transaction) {
+  transaction.execute("SELECT pg_advisory_xact_lock(7598259032842892)", {});
+  std::string present = "SELECT 1 WHERE true";
+  for (const char* table : {"stock", "buckets", "orders", "changes", "reservations"})
+    present += std::string(" AND to_regclass('lockkeeper_") + table + "') IS NOT NULL";
+  return !transaction.selectAll(present, {}).empty();
+}
+
 void createTables(Database& database) {
   constexpr std::string_view end = ";\n";
   database.run([&] {
     Transaction transaction = database.begin();
-    std::string_view rest = database.dialect() == Dialect::sqlite ? sqliteSchema : mysqlSchema;
+    if (database.dialect() == Dialect::postgres && hasAllOnPostgres(transaction)) return;
+    std::string_view rest = scriptFor(database.dialect());
     for (auto at = rest.find(end); at != std::string_view::npos; at = rest.find(end)) {
       transaction.execute(std::string(rest.substr(0, at)), {});
       rest.remove_prefix(at + end.size());

@@ -1,10 +1,11 @@
 #include "database/stock_tables.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <variant>
 
-#include "database/sql_text.h"
+#include "database/dialect.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -24,42 +25,48 @@ void addTouching(std::vector<mysql::SqlStatement>& statements, const std::string
 
 bool StockTables::insertOrder(const Order& order, std::optional<std::int64_t> levelBefore) {
   const Order* const only = &order;
-  const mysql::SqlStatement insert = insertion({&only, 1}, "?", levelBefore);
+  const mysql::SqlStatement insert = insertion(rowsOf({&only, 1}, "?", levelBefore));
   return transaction_.execute(insert.text, insert.values) == 1;
 }
 
 /// `level` stands in the statement for the level that an order leaves, and has a '?' for what `levelBefore`
 /// counts down to.
-mysql::SqlStatement StockTables::insertion(std::span<const Order* const> orders, const std::string& level,
+StockTables::OrderRows StockTables::rowsOf(std::span<const Order* const> orders, const std::string& level,
                                            std::optional<std::int64_t> levelBefore) const {
   // Only what the columns' defaults do not say: these rows are by far the most, and servers read them as
   // text.
   const std::string& who = orders.front()->who;
-  std::string columns = "order_id, sku, quantity, attempt, level_after";
+  OrderRows rows{.columns = "order_id, sku, quantity, attempt, level_after"};
   std::string row = "?,?,?,?," + level;
   if (!who.empty()) {
-    columns += ", written_by";
+    rows.columns += ", written_by";
     row += ",?";
   }
   if (dialect_ == Dialect::sqlite) {
-    columns += ", written_at";
+    rows.columns += ", written_at";
     row += "," + transaction_.clock();
   }
-  mysql::SqlStatement insert{"INSERT INTO lockkeeper_orders (" + columns + ") VALUES " +
-                                 repeated("(" + row + ")", orders.size()) +
-                                 unlessThere(dialect_, "lockkeeper_orders", "order_id"),
-                             {}};
-  insert.values.reserve(6 * orders.size());
+  rows.text = repeated("(" + row + ")", orders.size());
+  rows.values.reserve(6 * orders.size());
   for (const Order* each : orders) {
-    insert.values.insert(insert.values.end(), {each->orderId, each->sku, each->quantity, each->attempt});
+    rows.values.insert(rows.values.end(), {each->orderId, each->sku, each->quantity, each->attempt});
     if (levelBefore) *levelBefore -= each->quantity;
-    insert.values.push_back(levelBefore ? mysql::SqlValue(*levelBefore) : mysql::SqlValue());
-    if (!who.empty()) insert.values.emplace_back(who);
+    rows.values.push_back(levelBefore ? mysql::SqlValue(*levelBefore) : mysql::SqlValue());
+    if (!who.empty()) rows.values.emplace_back(who);
   }
-  return insert;
+  return rows;
+}
+
+mysql::SqlStatement StockTables::insertion(OrderRows rows) const {
+  return {"INSERT INTO lockkeeper_orders (" + rows.columns + ") VALUES " + rows.text +
+              unlessThere(dialect_, "lockkeeper_orders", "order_id"),
+          std::move(rows.values)};
 }
 
 std::optional<std::int64_t> StockTables::attemptOf(const std::string& orderId) {
+  // PostgreSQL shows and locks only what is committed; whoever writes the same id waits for the others.
+  if (dialect_ == Dialect::postgres && insertOrder({.sku = orderId, .quantity = 1, .orderId = orderId}))
+    return std::nullopt;
   // SQLite's BEGIN IMMEDIATE has waited already.
   return number(
       std::string("SELECT attempt FROM lockkeeper_orders WHERE order_id = ?").append(forUpdate(dialect_)),
@@ -72,27 +79,34 @@ std::vector<BookedOrder> StockTables::bookedAmong(std::span<const std::string_vi
   for (const std::string_view each : orderIds) ids.emplace_back(std::string(each));
   const std::string marks = repeated("?", ids.size());
   std::vector<BookedOrder> booked;
-  for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(order_id), attempt FROM lockkeeper_orders WHERE order_id IN (" + marks + ")", ids)) {
+  for (const mysql::SqlRow& row :
+       transaction_.selectAll("SELECT " + hex(dialect_, "order_id") +
+                                  ", attempt FROM lockkeeper_orders WHERE order_id IN (" + marks + ")",
+                              ids)) {
     booked.push_back({bytesIn(row[0]), numberIn(row[1])});
   }
   return booked;
 }
 
-// The conditions are ranges of the index, whose last column is the id: nothing is read twice.
+// The conditions are ranges of the index, whose last column is the id: nothing is read twice. PostgreSQL
+// takes only a comparison of rows for one, and has no row without a time.
 std::vector<std::string> StockTables::orderIdsAfter(BookedPlace& place, const std::string& sku,
                                                     std::int64_t most) {
   std::string after = "written_at IS NULL AND order_id > ? OR written_at IS NOT NULL";
   mysql::SqlRow values{sku, place.orderId, most};
   if (!std::holds_alternative<std::monostate>(place.writtenAt)) {
-    after = "written_at = ? AND order_id > ? OR written_at > ?";
-    values = {sku, place.writtenAt, place.orderId, place.writtenAt, most};
+    const bool comparesRows = dialect_ == Dialect::postgres;
+    after = comparesRows ? "(written_at, order_id) > (?, ?)"
+                         : "written_at = ? AND order_id > ? OR written_at > ?";
+    values = {sku, place.writtenAt, place.orderId};
+    if (!comparesRows) values.push_back(place.writtenAt);
+    values.emplace_back(most);
   }
   std::vector<std::string> ids;
-  for (mysql::SqlRow& row :
-       transaction_.selectAll("SELECT HEX(order_id), written_at FROM lockkeeper_orders WHERE sku = ? AND (" +
-                                  after + ") ORDER BY written_at, order_id LIMIT ?",
-                              values)) {
+  for (mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT " + hex(dialect_, "order_id") + ", written_at FROM lockkeeper_orders WHERE sku = ? AND (" +
+               after + ") ORDER BY written_at, order_id LIMIT ?",
+           values)) {
     ids.push_back(bytesIn(row[0]));
     place.writtenAt = std::move(row[1]);
   }
@@ -116,8 +130,8 @@ std::int64_t StockTables::sold(const std::string& orderId, const std::string& sk
 
 std::optional<Stock> StockTables::stock(const std::string& sku) {
   const auto row = transaction_.select(
-      "SELECT CAST(s.level + COALESCE(SUM(b.level), 0) AS SIGNED), "
-      "CAST(s.version + COALESCE(SUM(b.version), 0) AS SIGNED) FROM lockkeeper_stock AS s "
+      "SELECT s.level + COALESCE(SUM(b.level), 0), s.version + COALESCE(SUM(b.version), 0) "
+      "FROM lockkeeper_stock AS s "
       "LEFT JOIN lockkeeper_buckets AS b ON b.sku = s.sku WHERE s.sku = ? GROUP BY s.sku, s.level, s.version",
       {sku});
   if (!row) return std::nullopt;
@@ -127,9 +141,10 @@ std::optional<Stock> StockTables::stock(const std::string& sku) {
 std::map<std::string, Article> StockTables::articles(const std::vector<std::string>& skus) {
   std::map<std::string, Article> articles;
   const std::string marks = repeated("?", skus.size());
-  for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(sku), level, buckets FROM lockkeeper_stock WHERE sku IN (" + marks + ")",
-           mysql::SqlRow(skus.begin(), skus.end()))) {
+  for (const mysql::SqlRow& row :
+       transaction_.selectAll("SELECT " + hex(dialect_, "sku") +
+                                  ", level, buckets FROM lockkeeper_stock WHERE sku IN (" + marks + ")",
+                              mysql::SqlRow(skus.begin(), skus.end()))) {
     articles.emplace(bytesIn(row[0]), Article{numberIn(row[1]), numberIn(row[2])});
   }
   return articles;
@@ -227,15 +242,20 @@ bool StockTables::book(std::span<const Order* const> orders, const Source& sourc
   const mysql::SqlStatement take = taking(sku, sum, source);
   if (dialect_ == Dialect::mysql) {
     const mysql::SqlStatement statements[] = {
-        take, split ? insertion(orders, "?", {}) : insertion(orders, "LAST_INSERT_ID()+?", sum)};
+        take, insertion(split ? rowsOf(orders, "?", {}) : rowsOf(orders, "LAST_INSERT_ID()+?", sum))};
     return transaction_.execute(statements) == 1 + orders.size();
+  }
+  if (dialect_ == Dialect::postgres) {
+    const mysql::SqlStatement statement =
+        takingAndInserting(take, rowsOf(orders, "taken.level+?", split ? std::nullopt : std::optional(sum)));
+    return transaction_.execute(statement.text, statement.values) == orders.size();
   }
   if (transaction_.execute(take.text, take.values) != 1) return false;
   std::optional<std::int64_t> before;
   if (!split) before = held(sku).value().level + sum;
   for (auto rest = orders; !rest.empty();) {
     const auto next = rest.first(std::min(mostOrdersInserted, rest.size()));
-    const mysql::SqlStatement insert = insertion(next, "?", before);
+    const mysql::SqlStatement insert = insertion(rowsOf(next, "?", before));
     if (transaction_.execute(insert.text, insert.values) != next.size()) return false;
     for (const Order* each : next) {
       if (before) *before -= each->quantity;
@@ -245,12 +265,22 @@ bool StockTables::book(std::span<const Order* const> orders, const Source& sourc
   return true;
 }
 
+// What is not there to be taken inserts nothing. The level is that of the row which was changed.
+mysql::SqlStatement StockTables::takingAndInserting(const mysql::SqlStatement& take, OrderRows rows) const {
+  mysql::SqlStatement both{"WITH taken AS (" + take.text +
+                               " RETURNING level) INSERT INTO lockkeeper_orders (" + rows.columns +
+                               ") SELECT booked.* FROM taken, LATERAL (VALUES " + rows.text + ") AS booked" +
+                               unlessThere(dialect_, "lockkeeper_orders", "order_id"),
+                           take.values};
+  both.values.insert(both.values.end(), std::make_move_iterator(rows.values.begin()),
+                     std::make_move_iterator(rows.values.end()));
+  return both;
+}
+
 void StockTables::add(const std::string& sku, std::int64_t quantity) {
-  transaction_.execute(
-      std::string("INSERT INTO lockkeeper_stock (sku, level) VALUES (?, ?) ") +
-          (dialect_ == Dialect::mysql ? "ON DUPLICATE KEY UPDATE" : "ON CONFLICT (sku) DO UPDATE SET") +
-          " level = level + ?, version = version + 1",
-      {sku, quantity, quantity});
+  transaction_.execute("INSERT INTO lockkeeper_stock (sku, level) VALUES (?, ?)" + ifThere(dialect_, "sku") +
+                           "level = lockkeeper_stock.level + ?, version = lockkeeper_stock.version + 1",
+                       {sku, quantity, quantity});
 }
 
 bool StockTables::touch(const std::string& sku) {

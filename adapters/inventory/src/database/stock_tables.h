@@ -73,7 +73,8 @@ class StockTables {
   /// False when the order id is taken. Waits for a transaction that has written the same id and is still
   /// open. `levelBefore` is empty when it is not known yet: take() notes it.
   bool insertOrder(const Order& order, std::optional<std::int64_t> levelBefore = {});
-  /// Which attempt has written the order, after waiting for transactions that may still write it.
+  /// Which attempt has written the order, after waiting for transactions that may still write it. Without
+  /// one, the transaction must not be committed.
   std::optional<std::int64_t> attemptOf(const std::string& orderId);
   /// Which of these orders, mostBoundBySqlite at most, are booked. Sees what was committed when the
   /// transaction first asked, or had got the rows that held() and holdBuckets() wait for.
@@ -124,9 +125,17 @@ class StockTables {
   void resetFences();
 
  private:
+  /// Rows to be inserted, with a '?' for each of the values.
+  struct OrderRows {
+    std::string columns{};
+    std::string text{};
+    mysql::SqlRow values{};
+  };
   /// The orders are by one and the same.
-  mysql::SqlStatement insertion(std::span<const Order* const> orders, const std::string& level,
-                                std::optional<std::int64_t> levelBefore) const;
+  OrderRows rowsOf(std::span<const Order* const> orders, const std::string& level,
+                   std::optional<std::int64_t> levelBefore) const;
+  mysql::SqlStatement insertion(OrderRows rows) const;
+  mysql::SqlStatement takingAndInserting(const mysql::SqlStatement& take, OrderRows rows) const;
   std::optional<std::int64_t> number(const std::string& select, const std::string& value);
 
   Transaction& transaction_;

@@ -1,6 +1,6 @@
 #include "ledger/ledger_check.h"
 
-#include "database/sql_text.h"
+#include "database/dialect.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
@@ -40,14 +40,14 @@ void LedgerCheck::add(const Rows& rows, std::int64_t Books::*sum) {
     mysql::SqlRow paging = values;
     paging.emplace_back(rowsOfPage - 1);
     const auto end = transaction_.select(
-        "SELECT HEX(" + rows.key + ")" + where + after + " ORDER BY " + rows.key + " LIMIT 1 OFFSET ?",
+        "SELECT " + hex(dialect_, rows.key) + where + after + " ORDER BY " + rows.key + " LIMIT 1 OFFSET ?",
         paging);
     mysql::SqlRow bounds = values;
     if (end) bounds.emplace_back(bytesIn(end->front()));
     const std::string until = end ? " AND " + rows.key + " <= ?" : "";
     for (const mysql::SqlRow& row :
-         transaction_.selectAll("SELECT HEX(sku), CAST(SUM(" + rows.value + ") AS SIGNED)" + where + after +
-                                    until + " GROUP BY sku",
+         transaction_.selectAll("SELECT " + hex(dialect_, "sku") + ", SUM(" + rows.value + ")" + where +
+                                    after + until + " GROUP BY sku",
                                 bounds)) {
       books_[bytesIn(row[0])].*sum += numberIn(row[1]);
     }
@@ -59,8 +59,10 @@ void LedgerCheck::add(const Rows& rows, std::int64_t Books::*sum) {
 std::vector<std::string> LedgerCheck::reasons() {
   std::vector<std::string> found;
   for (std::string last;; last = found.back()) {
-    const auto next = transaction_.select(
-        "SELECT HEX(reason) FROM lockkeeper_changes WHERE reason > ? ORDER BY reason LIMIT 1", {last});
+    const auto next =
+        transaction_.select("SELECT " + hex(dialect_, "reason") +
+                                " FROM lockkeeper_changes WHERE reason > ? ORDER BY reason LIMIT 1",
+                            {last});
     if (!next) return found;
     found.push_back(bytesIn(next->front()));
   }

@@ -15,8 +15,8 @@ namespace lockkeeper::inventory {
 class LedgerCheck {
  public:
   /// The transaction is a snapshot.
-  LedgerCheck(Transaction& transaction, std::stop_token stop)
-      : transaction_(transaction), stop_(std::move(stop)) {}
+  LedgerCheck(Transaction& transaction, Dialect dialect, std::stop_token stop)
+      : transaction_(transaction), dialect_(dialect), stop_(std::move(stop)) {}
 
   /// Reads all tables, page by page. Throws what the transaction throws, and StoreUnavailable when it is
   /// stopped.
@@ -43,6 +43,7 @@ class LedgerCheck {
   void checkStop() const;
 
   Transaction& transaction_;
+  const Dialect dialect_;
   const std::stop_token stop_;
   std::map<std::string, Books> books_{};
 };

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "database/sql_text.h"
+#include "database/dialect.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {

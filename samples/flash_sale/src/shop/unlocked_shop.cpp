@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "lockkeeper/error.h"
 #include "lockkeeper/store_uri.h"
 
 namespace flash_sale {
@@ -34,6 +35,10 @@ std::string connectorFor(const std::string& database) {
 std::string connectionString(const std::string& database) {
   if (isSqlite(database)) return database.substr(std::string("sqlite:").size());
   const auto uri = lockkeeper::StoreUri::parse(database);
+  if (uri.scheme() != "mysql") {
+    throw lockkeeper::ConfigError("the sale without a lock is on sqlite: or mysql://, not on " +
+                                  uri.scheme() + "://; --serve sells there, too");
+  }
   const auto& server = uri.endpoints().at(0);
   return "host=" + (server.host == "localhost" ? "127.0.0.1" : server.host) +
          ";port=" + std::to_string(server.port.value_or(3306)) + ";user=" + server.user +

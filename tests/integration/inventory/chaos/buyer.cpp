@@ -15,6 +15,7 @@
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/store_registry.h"
 #include "temp_folder.h"
 
@@ -100,6 +101,7 @@ int run(Way way, const std::string& database, const std::string& store, const st
         const std::string& ledgerFile) {
   StoreRegistry registry;
   mysql::use(registry);
+  postgres::use(registry);
   LockManager locks(registry.open(store));
   StockService stock(database, locks, way, {.lockTtl = 1s, .lockWait = 5s, .sessions = threadCount});
   Buyer buyer(stock, name);

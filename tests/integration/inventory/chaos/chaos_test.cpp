@@ -20,7 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using inventory::StockService;
 using inventory::Way;
-using Poco::Data::Keywords::bind;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
@@ -48,9 +47,12 @@ class Chaos : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
     service.split("ink", 8);
   }
 
+  bool isPostgres() const { return shop.backend() == Backend::postgres; }
+
   void startBuyers() {
+    const std::string& uri = shop.uri();
     const std::string store =
-        "mysql+version" + shop.uri().substr(shop.uri().find("://")) + "?createTable=true";
+        uri.substr(0, uri.find("://")) + "+version" + uri.substr(uri.find("://")) + "?createTable=true";
     for (int i = 0; i < buyers; ++i) {
       const std::string name = std::to_string(i);
       running.push_back(std::make_unique<Process>(
@@ -70,13 +72,18 @@ class Chaos : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
   void killOne(Poco::Data::Session& session) {
     std::int64_t id = 0;
     Poco::Data::Statement select(session);
-    select << "SELECT id FROM information_schema.processlist WHERE user = 'shop' ORDER BY command = 'Sleep', "
-              "RAND() "
-              "LIMIT 1",
+    select << (isPostgres()
+                   ? "SELECT pid FROM pg_stat_activity WHERE usename = 'shop' ORDER BY state = 'idle', "
+                     "random() LIMIT 1"
+                   : "SELECT id FROM information_schema.processlist WHERE user = 'shop' ORDER BY command = "
+                     "'Sleep', RAND() LIMIT 1"),
         into(id);
     if (select.execute() == 0) return;
     try {
-      session << "KILL " + std::to_string(id), now;
+      const std::string number = std::to_string(id);
+      session << (isPostgres() ? "DO $$BEGIN PERFORM pg_terminate_backend(" + number + "); END$$"
+                               : "KILL " + number),
+          now;
       ++killed;
     } catch (const Poco::Exception&) {  // It has ended by itself.
     }
@@ -97,10 +104,10 @@ class Chaos : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
   bool holdsALock(const Process& process) const {
     std::int64_t count = 0;
     Poco::Data::Session session = shop.session();
-    session << "SELECT COUNT(*) FROM lockkeeper_locks WHERE token <> '' AND expires_at > UTC_TIMESTAMP(6) "
-               "AND owner "
-               "LIKE ?",
-        into(count), bind("%:" + std::to_string(process.pid())), now;
+    session << std::string("SELECT COUNT(*) FROM lockkeeper_locks WHERE token <> '' AND expires_at > ") +
+                   (isPostgres() ? "clock_timestamp()" : "UTC_TIMESTAMP(6)") +
+                   " AND owner LIKE '%:" + std::to_string(process.pid()) + "'",
+        into(count), now;
     return count > 0;
   }
 
@@ -147,7 +154,8 @@ class Chaos : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
     }
     std::set<std::string> rows;
     Poco::Data::Session session = shop.session();
-    const Poco::Data::RecordSet all(session, "SELECT CONCAT(order_id, ' ', sku) FROM lockkeeper_orders");
+    const Poco::Data::RecordSet all(session, "SELECT CONCAT(" + shop.textOf("order_id") + ", ' ', " +
+                                                 shop.textOf("sku") + ") FROM lockkeeper_orders");
     for (std::size_t i = 0; i < all.rowCount(); ++i) rows.insert(all.value(0, i).convert<std::string>());
     EXPECT_EQ(onlyIn(ledger, rows), std::vector<std::string>())
         << "the buyers were told so, and it is not there";

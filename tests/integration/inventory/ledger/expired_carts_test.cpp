@@ -105,7 +105,9 @@ INSTANTIATE_TEST_SUITE_P(All, ExpiredCarts, ::testing::ValuesIn(allBackends),
 
 class ExpiredCartsOnServers : public ExpiredCarts {};
 
-TEST_P(ExpiredCartsOnServers, GoBackInPortionsThatAreCommitted) {
+using ExpiredCartsOnMysql = ExpiredCartsOnServers;
+
+TEST_P(ExpiredCartsOnMysql, GoBackInPortionsThatAreCommitted) {
   patient.restock("pen", 0);
   shop.addExpired("pen", 1'000);
   const auto commits = [&] {
@@ -136,6 +138,8 @@ TEST_P(ExpiredCartsOnServers, AreSweptAlsoWhenTheRowOfOneArticleStaysLocked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOnServers, ::testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
+INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOnMysql, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -27,7 +27,6 @@ using inventory::ReservationState;
 using inventory::StockOptions;
 using inventory::StockService;
 using inventory::Way;
-using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
 /// What two callers meet over, named apart for each case.
@@ -140,13 +139,6 @@ class Interleaving : public ::testing::TestWithParam<Backend> {
     return model;
   }
 
-  bool waitsForARow() {
-    std::string name;
-    std::string waits;
-    watching << "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'", into(name), into(waits), now;
-    return waits != "0";
-  }
-
   /// False when the first has come to its end without having sent so many requests.
   bool meet(const Call& first, const Call& second, std::size_t requests, bool sameId) {
     const std::string number = std::to_string(++cases) + ":";
@@ -160,7 +152,7 @@ class Interleaving : public ::testing::TestWithParam<Backend> {
     EXPECT_TRUE(waitUntil([&] { return proxy.fired() > 0 || done(one); }));
     const bool wasStopped = proxy.fired() > 0;
     auto other = std::async(std::launch::async, [&] { return second.real(service, at, idOfSecond); });
-    EXPECT_TRUE(waitUntil([&] { return done(other) || waitsForARow(); }));
+    EXPECT_TRUE(waitUntil([&] { return done(other) || shop.rowLockWaits() > 0; }));
     stopped += wasStopped ? 1 : 0;
     overtaken += wasStopped && done(other) ? 1 : 0;
     proxy.passThrough();
@@ -208,9 +200,7 @@ class Interleaving : public ::testing::TestWithParam<Backend> {
   Shop shop{GetParam()};
   FaultProxy proxy{serverOf(GetParam()).port()};
   StockService service = shop.service(Way::conditionalUpdate, options());
-  StockService distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                       shop.manager(), Way::conditionalUpdate, options()};
-  Poco::Data::Session watching = shop.session();
+  StockService distant{shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate, options()};
   bool expired = false;
   bool split = false;  // beforehand, by one of them
   std::size_t cases = 0;

@@ -74,14 +74,14 @@ class LedgerPagesOfServers : public LedgerPages {
   }
 
   FaultProxy proxy{serverOf(GetParam()).port()};
-  StockService distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                       shop.manager(),
-                       Way::conditionalUpdate,
-                       {.operationTimeout = 1s}};
+  StockService distant{
+      shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate, {.operationTimeout = 1s}};
   Poco::Data::Session watching = shop.session();
 };
 
-TEST_P(LedgerPagesOfServers, TheLastEntriesAreReadAlone) {
+using LedgerPagesOfMysql = LedgerPagesOfServers;
+
+TEST_P(LedgerPagesOfMysql, TheLastEntriesAreReadAlone) {
   service.restock("pen", 30, "pen");
   shop.addOrders("pen", 30'000, "many");
   shop.addExpired("pen", 30'000);
@@ -133,6 +133,8 @@ TEST_P(LedgerPagesOfServers, OneThatHasNoAnswerInTimeIsNotReadAgainAndCostsNoOth
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LedgerPagesOfServers, ::testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
+INSTANTIATE_TEST_SUITE_P(All, LedgerPagesOfMysql, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -190,8 +190,7 @@ TEST_P(ReservationModel, AgreesWithTheService) {
   SCOPED_TRACE("LOCKKEEPER_SEED=" + std::to_string(seed));
   for (int number = 0; number < shops && !HasFailure(); ++number) {
     Shop shop(GetParam());
-    const std::string uri =
-        proxy ? DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy->port()) : shop.uri();
+    const std::string uri = proxy ? shop.uriBy(proxy->port()) : shop.uri();
     // Sold out is not remembered: an id that was booked for another article would be sold out, and no
     // duplicate.
     inventory::StockOptions options{.rememberSoldOut = 0ms};

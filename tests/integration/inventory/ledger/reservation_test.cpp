@@ -457,10 +457,8 @@ class ReservationFaults : public Reservations {
   }
 
   FaultProxy proxy{serverOf(shop.backend()).port()};
-  StockService distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                       shop.manager(),
-                       Way::conditionalUpdate,
-                       {.operationTimeout = 1s}};
+  StockService distant{
+      shop.uriBy(proxy.port()), shop.manager(), Way::conditionalUpdate, {.operationTimeout = 1s}};
 };
 
 TEST_P(ReservationFaults, EveryCutReplyToACartEndsInTheTruth) {

@@ -62,8 +62,9 @@ LOCKKEEPER_INVENTORY_EXPORT const char* toString(Return result) noexcept;
 /// - ConfigError: the database refuses to work (credentials, missing tables, a file that is no database).
 class LOCKKEEPER_INVENTORY_EXPORT StockService {
  public:
-  /// `database` is "sqlite:/absolute/path" or "mysql://user:password@host[:3306]/database", or with
-  /// ?passwordFile=path for the password. Connects nowhere yet. Goes on when `locks` is moved or destroyed;
+  /// `database` is "sqlite:/absolute/path", "mysql://user:password@host[:3306]/database" or
+  /// "postgres://user:password@host[:5432]/database", the latter two also with ?passwordFile=path for the
+  /// password. Connects nowhere yet. Goes on when `locks` is moved or destroyed;
   /// Way::conditionalUpdate and Way::optimistic do not use it. Throws ConfigError for a URI that is not one
   /// of these, and for Way::fencedRow on a lock store without fences; std::invalid_argument for options out
   /// of range.

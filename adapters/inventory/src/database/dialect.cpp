@@ -1,4 +1,4 @@
-#include "database/sql_text.h"
+#include "database/dialect.h"
 
 #include <charconv>
 #include <variant>
@@ -12,14 +12,28 @@ std::string repeated(std::string_view each, std::size_t count) {
   return text;
 }
 
+std::string hex(Dialect dialect, std::string_view expression) {
+  if (dialect == Dialect::postgres) return "encode(" + std::string(expression) + ", 'hex')";
+  return "HEX(" + std::string(expression) + ")";
+}
+
 std::string unlessThere(Dialect dialect, const std::string& table, const std::string& key) {
-  if (dialect == Dialect::sqlite) return " ON CONFLICT (" + key + ") DO NOTHING";
+  if (dialect != Dialect::mysql) return " ON CONFLICT (" + key + ") DO NOTHING";
   const std::string column = key.substr(0, key.find(','));
   return " ON DUPLICATE KEY UPDATE " + column + " = " + table + "." + column;
 }
 
+std::string ifThere(Dialect dialect, const std::string& key) {
+  return dialect == Dialect::mysql ? " ON DUPLICATE KEY UPDATE "
+                                   : " ON CONFLICT (" + key + ") DO UPDATE SET ";
+}
+
 // SQLite's BEGIN IMMEDIATE keeps the whole database.
-std::string_view forUpdate(Dialect dialect) { return dialect == Dialect::mysql ? " FOR UPDATE" : ""; }
+std::string_view forUpdate(Dialect dialect) { return dialect == Dialect::sqlite ? "" : " FOR UPDATE"; }
+
+std::string timeOfRow(const Transaction& transaction, Dialect dialect) {
+  return dialect == Dialect::sqlite ? transaction.clock() : "DEFAULT";
+}
 
 std::string bytesIn(const mysql::SqlValue& hexadecimal) {
   const auto& digits = std::get<std::string>(hexadecimal);
