@@ -43,14 +43,15 @@ void compare(const test::Brand brand, int count, char** arguments) {
   bench::Contest contest(std::string("getlock, ") + bench::inWords(brand), bench::serverOf(brand), count,
                          arguments);
   for (const int threads : {1, 16}) {
-    contest.measure(threads,
-                    {bare(less, &bench::RawGetLock::pair), bare(same, &bench::RawGetLock::checkedPair),
-                     bench::pairs("no fence", plain), bare(lessFenced, &bench::RawGetLock::fencedPair),
-                     bare(sameFenced, &bench::RawGetLock::checkedFencedPair), bench::pairs(fence, fenced)},
-                    {{.ours = "no fence", .beside = same, .server = 1.15, .client = 1.15},
-                     {.ours = same, .beside = less, .server = 1.15},
-                     {.ours = fence, .beside = sameFenced, .server = 1.15, .client = 1.15},
-                     {.ours = sameFenced, .beside = lessFenced, .server = 1.15}});
+    contest.measure(
+        threads,
+        {bare(less, &bench::RawGetLock::pair), bare(same, &bench::RawGetLock::checkedPair),
+         bench::pairs("no fence", plain), bare(lessFenced, &bench::RawGetLock::fencedPair),
+         bare(sameFenced, &bench::RawGetLock::checkedFencedPair), bench::pairs(fence, fenced)},
+        {{.ours = "no fence", .beside = same, .server = 1.15, .client = 1.15, .bare = {same}},
+         {.ours = same, .beside = less, .server = 1.15, .bare = {same}},
+         {.ours = fence, .beside = sameFenced, .server = 1.15, .client = 1.15, .bare = {sameFenced}},
+         {.ours = sameFenced, .beside = lessFenced, .server = 1.15, .bare = {sameFenced}}});
   }
 }
 

@@ -1,5 +1,5 @@
-// Shares and permits beside a mutex of the same store, in the same run: in memory, on one Redis, on version
-// rows of MariaDB and on etcd.
+// Shares and permits beside a mutex of the same store, in the same run: in memory, on one Redis, beside a
+// bare script, too, on version rows of MariaDB and on etcd.
 
 #include <chrono>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bare_redis.h"
 #include "contest.h"
 #include "database_server.h"
 #include "etcd_cluster.h"
@@ -46,9 +47,9 @@ bench::Way shares(std::string name, LockManager& locks, std::string key) {
 }
 
 /// Of the store's servers, and where there is none of this process, a share and a permit may cost so many
-/// times what a mutex does.
+/// times what a mutex does. With 16 threads that is compared if there are bare ways.
 void compare(bench::Contest contest, LockManager locks, double atMost, bool servers,
-             const std::vector<int>& threads) {
+             const std::vector<bench::Way>& bare = {}) {
   const LockOptions options{.ttl = longTime};
   std::vector<Lock> others;
   for (int i = 0; i < 50; ++i) others.push_back(locks.lockShared("crowded", options));
@@ -72,11 +73,15 @@ void compare(bench::Contest contest, LockManager locks, double atMost, bool serv
       {goal("a share", mutex, atMost), goal("a share beside 50", mutex, bench::shown),
        goal("a permit", mutex, atMost),
        goal("a permit, 999 of 1,000 taken", "a permit, 99 of 1,000 taken", 1.5)});
-  for (const int each : threads) {
-    contest.measure(
-        each, {bench::pairs(mutex, locks), shares("a share", locks, "price"), permits("a permit", empty)},
-        {goal("a share", mutex, atMost), goal("a permit", mutex, atMost)});
+  if (bare.empty()) return;
+  std::vector<bench::Way> ways{bench::pairs(mutex, locks), shares("a share", locks, "price"),
+                               permits("a permit", empty)};
+  ways.insert(ways.end(), bare.begin(), bare.end());
+  std::vector<bench::Goal> goals{goal("a share", mutex, atMost), goal("a permit", mutex, atMost)};
+  for (bench::Goal& each : goals) {
+    for (const bench::Way& way : bare) each.bare.push_back(way.name);
   }
+  contest.measure(16, ways, goals);
 }
 
 }  // namespace
@@ -95,11 +100,14 @@ int main(int count, char** arguments) {
   const auto contest = [&](const char* store, const char* servers) {
     return bench::Contest(std::string("permit, ") + store, servers, count, arguments);
   };
-  compare(contest("redis", "redis-server"), LockManager(registry.open(redis.uri())), 1.3, true, {16});
-  compare(contest("memory", ""), LockManager(registry.open("memory:")), 1.2, false, {});
+  using bench::bareWay, bench::Connections, bench::Promise;
+  compare(contest("redis", "redis-server"), LockManager(registry.open(redis.uri())), 1.3, true,
+          {bareWay("bare, same promise", redis.port(), Promise::share, Connections::oneForEachThread),
+           bareWay("bare, one connection", redis.port(), Promise::share, Connections::oneForAll)});
+  compare(contest("memory", ""), LockManager(registry.open("memory:")), 1.2, false);
   compare(contest("mysql+version", "mariadbd"),
           LockManager(registry.open("mysql+version" + rows.substr(rows.find("://")) + "?createTable=true")),
-          1.2, true, {});
-  compare(contest("etcd", "etcd"), LockManager(registry.open(etcd.uri())), 1.2, true, {});
+          1.2, true);
+  compare(contest("etcd", "etcd"), LockManager(registry.open(etcd.uri())), 1.2, true);
   return 0;
 }

@@ -38,6 +38,7 @@ int main(int count, char** arguments) {
       bench::pairs(ours, locks)};
   bench::Contest contest("postgres", "", count, arguments);
   for (const int threads : {1, 16})
-    contest.measure(threads, ways, {{.ours = ours, .beside = same, .client = bench::shown, .time = 1.25}});
+    contest.measure(threads, ways,
+                    {{.ours = ours, .beside = same, .client = bench::shown, .time = 1.25, .bare = {same}}});
   return 0;
 }

@@ -1,4 +1,5 @@
-// One Redis through the whole of core, beside bare hiredis on the same server in the same run.
+// One Redis through the whole of core, beside bare hiredis on the same server in the same run: with the
+// fewest commands that are a lock at all, and with the fewest that keep what ours promises.
 
 #include <chrono>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bare_redis.h"
 #include "contest.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
@@ -74,33 +76,49 @@ bench::Way oneKey(LockManager& locks) {
 
 int main(int count, char** arguments) {
   using namespace lockkeeper;
+  using bench::Connections, bench::Promise;
   const test::RedisServer server;
   LockManager plain = open(server, "?fence=off"), fenced = open(server, "");
-  std::vector<bench::Way> ways{hiredis(server), bench::pairs("no fence", plain),
-                               bench::pairs("with a fence", fenced),
-                               scopes("with a fence, not awaited", fenced)};
+  const std::string plainPair = "no fence", fencedPair = "with a fence", posted = "with a fence, not awaited",
+                    bare = "hiredis", same = "bare, same promise, ", one = "bare, one connection, ";
+  std::vector<bench::Way> ways{hiredis(server), bench::pairs(plainPair, plain),
+                               bench::pairs(fencedPair, fenced), scopes(posted, fenced)};
 #ifdef REDIS_PLUS_PLUS_VERSION
   ways.insert(ways.begin() + 1, redisPlusPlus(server));
 #endif
-  const std::string plainPair = "no fence", fencedPair = "with a fence", posted = "with a fence, not awaited",
-                    bare = "hiredis";
+  const auto addBare = [&](const std::string& prefix, Connections connections) {
+    ways.push_back(bench::bareWay(prefix + plainPair, server.port(), Promise::lock, connections));
+    ways.push_back(bench::bareWay(prefix + fencedPair, server.port(), Promise::fencedLock, connections));
+  };
   bench::Contest contest("redis", "redis-server", count, arguments);
-  contest.measure(1, ways,
-                  {{.ours = plainPair, .beside = bare, .server = 1.0, .client = 1.0},
-                   {.ours = fencedPair, .beside = bare, .server = 1.15, .client = 1.1},
-                   {.ours = posted,
-                    .beside = bare,
-                    .server = bench::shown,
-                    .client = bench::shown,
-                    .time = bench::shown}});
+
+  addBare(same, Connections::oneForEachThread);
+  contest.measure(
+      1, ways,
+      {{.ours = plainPair, .beside = bare, .server = 1.0, .client = 1.0, .bare = {same + plainPair}},
+       {.ours = fencedPair, .beside = bare, .server = 1.15, .client = 1.1, .bare = {same + fencedPair}},
+       {.ours = posted,
+        .beside = bare,
+        .server = bench::shown,
+        .client = bench::shown,
+        .time = bench::shown}});
+
+  addBare(one, Connections::oneForAll);
+  const std::vector<std::string> barePlain{same + plainPair, one + plainPair},
+      bareFenced{same + fencedPair, one + fencedPair};
   ways.push_back(oneKey(fenced));
   contest.measure(16, ways,
-                  {{.ours = plainPair, .beside = bare, .server = 0.6, .client = 0.8},
-                   {.ours = fencedPair, .beside = bare, .server = 0.9, .client = 0.85, .perSecond = 1.2},
+                  {{.ours = plainPair, .beside = bare, .server = 0.6, .client = 0.8, .bare = barePlain},
+                   {.ours = fencedPair,
+                    .beside = bare,
+                    .server = 0.9,
+                    .client = 0.85,
+                    .perSecond = 1.2,
+                    .bare = bareFenced},
                    {.ours = "one key for all", .beside = bare, .server = 0.1, .client = 0.5}});
   ways.pop_back();
   contest.measure(64, ways,
-                  {{.ours = plainPair, .beside = bare, .server = 0.4, .client = 0.7},
-                   {.ours = fencedPair, .beside = bare, .server = 0.6, .client = 0.75}});
+                  {{.ours = plainPair, .beside = bare, .server = 0.4, .client = 0.7, .bare = barePlain},
+                   {.ours = fencedPair, .beside = bare, .server = 0.6, .client = 0.75, .bare = bareFenced}});
   return 0;
 }

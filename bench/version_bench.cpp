@@ -56,8 +56,8 @@ void compare(const test::Brand brand, int count, char** arguments) {
                          arguments);
   for (const int threads : {1, 16}) {
     contest.measure(threads, ways,
-                    {{.ours = ours, .beside = same, .server = 1.15, .client = 1.15},
-                     {.ours = same, .beside = less, .server = 1.15}});
+                    {{.ours = ours, .beside = same, .server = 1.15, .client = 1.15, .bare = {same}},
+                     {.ours = same, .beside = less, .server = 1.15, .bare = {same}}});
   }
 }
 

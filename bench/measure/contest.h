@@ -42,6 +42,8 @@ struct Goal {
   std::optional<double> client{};
   std::optional<double> time{};
   std::optional<double> perSecond{};
+  /// Ways of bare clients that do the same as `ours`: the cheapest shows whether the goal can be reached.
+  std::vector<std::string> bare{};
 };
 
 /// Measures ways in turn, in nine rounds of three tries, of which the cheapest counts, so that what else the

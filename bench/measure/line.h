@@ -1,9 +1,17 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace lockkeeper::bench {
+
+/// What the bare client reaches that does the same as a line's with the least work.
+struct Bare {
+  std::string way;
+  std::string measured{};
+  bool passed = true;  ///< What is wanted of the line.
+};
 
 /// One line of the table of `./dev bench --check`, which bench/table reads from the programs' output.
 struct Line {
@@ -12,11 +20,15 @@ struct Line {
   std::string wanted{};  ///< Empty: it is shown only.
   std::string measured{};
   bool passed = true;
+  std::optional<Bare> bare{};
 };
 
 inline void print(const Line& line) {
-  std::printf("line | %s | %s | %s | %s | %s\n", line.name.c_str(), line.floor.c_str(), line.wanted.c_str(),
-              line.measured.c_str(), line.wanted.empty() ? "" : (line.passed ? "PASS" : "FAIL"));
+  const auto verdict = [](bool passed) { return passed ? "PASS" : "FAIL"; };
+  std::printf("line | %s | %s | %s | %s | %s | %s | %s | %s\n", line.name.c_str(), line.floor.c_str(),
+              line.wanted.c_str(), line.measured.c_str(), line.wanted.empty() ? "" : verdict(line.passed),
+              line.bare ? line.bare->way.c_str() : "", line.bare ? line.bare->measured.c_str() : "",
+              line.bare ? verdict(line.bare->passed) : "");
 }
 
 /// A figure with its unit, such as "1.15x".

@@ -2,8 +2,9 @@
 
 #include <hiredis/hiredis.h>
 
+#include <array>
+#include <cstddef>
 #include <stdexcept>
-#include <vector>
 
 namespace lockkeeper::bench {
 
@@ -15,6 +16,13 @@ struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
+
+std::int64_t numberIn(const Reply& reply) {
+  if (reply && reply->type == REDIS_REPLY_INTEGER) return reply->integer;
+  if (reply && reply->type == REDIS_REPLY_STATUS) return 1;
+  if (reply && reply->type == REDIS_REPLY_NIL) return 0;
+  throw std::runtime_error(reply && reply->type == REDIS_REPLY_ERROR ? reply->str : "the raw command failed");
+}
 
 }  // namespace
 
@@ -32,25 +40,52 @@ std::string RawRedis::load(std::string_view script) {
   return {sha->str, static_cast<std::size_t>(sha->len)};
 }
 
-void RawRedis::run(std::string_view script, std::string_view key,
-                   std::initializer_list<std::string_view> arguments) {
-  std::vector<std::string_view> words{"EVALSHA", script, "1", key};
-  words.insert(words.end(), arguments);
-  std::vector<const char*> texts;
-  std::vector<std::size_t> lengths;
+std::int64_t RawRedis::ask(Words words) {
+  add(words);
+  return answer();
+}
+
+void RawRedis::add(Words words) {
+  std::array<const char*, 12> texts{};
+  std::array<std::size_t, 12> lengths{};
+  std::size_t count = 0;
   for (const std::string_view word : words) {
-    texts.push_back(word.data());
-    lengths.push_back(word.size());
+    texts.at(count) = word.data();
+    lengths.at(count++) = word.size();
   }
-  redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(), lengths.data());
-  expect(REDIS_REPLY_INTEGER);
+  redisAppendCommandArgv(context_.get(), static_cast<int>(count), texts.data(), lengths.data());
+}
+
+void RawRedis::send() {
+  for (int done = 0; done == 0;) {
+    if (redisBufferWrite(context_.get(), &done) != REDIS_OK)
+      throw std::runtime_error("the raw command failed");
+  }
+}
+
+std::int64_t RawRedis::answer() {
+  void* answer = nullptr;
+  redisGetReply(context_.get(), &answer);
+  return numberIn(Reply(static_cast<redisReply*>(answer)));
+}
+
+void RawRedis::read() {
+  if (redisBufferRead(context_.get()) != REDIS_OK) throw std::runtime_error("the raw connection has failed");
+}
+
+std::optional<std::int64_t> RawRedis::received() {
+  void* answer = nullptr;
+  if (redisReaderGetReply(context_->reader, &answer) != REDIS_OK)
+    throw std::runtime_error("the raw answer is malformed");
+  if (answer == nullptr) return std::nullopt;
+  return numberIn(Reply(static_cast<redisReply*>(answer)));
 }
 
 void RawRedis::pair(const std::string& key) {
   addSet(key);
-  expect(REDIS_REPLY_STATUS);
+  expectOne();
   addRelease(key);
-  expect(REDIS_REPLY_INTEGER);
+  expectOne();
 }
 
 void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
@@ -58,12 +93,12 @@ void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
     each.addSet(key);
     each.send();
   }
-  for (RawRedis& each : servers) each.expect(REDIS_REPLY_STATUS);
+  for (RawRedis& each : servers) each.expectOne();
   for (RawRedis& each : servers) {
     each.addRelease(key);
     each.send();
   }
-  for (RawRedis& each : servers) each.expect(REDIS_REPLY_INTEGER);
+  for (RawRedis& each : servers) each.expectOne();
 }
 
 void RawRedis::addSet(const std::string& key) {
@@ -74,20 +109,8 @@ void RawRedis::addRelease(const std::string& key) {
   redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
 }
 
-void RawRedis::send() {
-  for (int done = 0; done == 0;) {
-    if (redisBufferWrite(context_.get(), &done) != REDIS_OK)
-      throw std::runtime_error("the raw command failed");
-  }
-}
-
-// Sends what has been added, if it is not sent yet.
-void RawRedis::expect(int replyType) {
-  void* answer = nullptr;
-  redisGetReply(context_.get(), &answer);
-  const Reply reply(static_cast<redisReply*>(answer));
-  if (!reply || reply->type != replyType || (replyType == REDIS_REPLY_INTEGER && reply->integer != 1))
-    throw std::runtime_error("the raw lock was busy");
+void RawRedis::expectOne() {
+  if (answer() != 1) throw std::runtime_error("the raw lock was busy");
 }
 
 }  // namespace lockkeeper::bench

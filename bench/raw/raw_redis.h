@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +12,12 @@ struct redisContext;
 
 namespace lockkeeper::bench {
 
-/// The floor: hiredis, and nothing else. Not thread-safe.
+/// A command, twelve words at most.
+using Words = std::initializer_list<std::string_view>;
+
+/// The floor: hiredis, and nothing else. One connection; not thread-safe, but one thread may read() and look
+/// for what was received() while another one sends. Everything throws std::runtime_error when the server
+/// refuses or the connection fails.
 class RawRedis {
  public:
   /// Compares and deletes.
@@ -27,17 +33,29 @@ class RawRedis {
   /// As pair(), on all of these servers at once: each is asked before the first one is waited for.
   static void pairOnAll(std::span<RawRedis> servers, const std::string& key);
 
-  /// Returns the name under which run() runs the script. Throw std::runtime_error when the server refuses.
-  /// @{
+  /// Returns the name by which EVALSHA runs the script.
   std::string load(std::string_view script);
-  void run(std::string_view script, std::string_view key, std::initializer_list<std::string_view> arguments);
+
+  /// Sends a command and waits for its answer: a number, 1 for OK, or 0 for nil.
+  std::int64_t ask(Words words);
+
+  /// The parts of ask(), for several commands at once. Answers come in the order of the commands.
+  /// @{
+  void add(Words words);
+  void send();
+  std::int64_t answer();  ///< Sends what was added, and waits.
   /// @}
+
+  /// The parts of answer(), after send().
+  /// @{
+  void read();                             ///< Waits until something has come.
+  std::optional<std::int64_t> received();  ///< The next answer, if all of it has come.
+                                           /// @}
 
  private:
   void addSet(const std::string& key);
   void addRelease(const std::string& key);
-  void send();
-  void expect(int replyType);
+  void expectOne();
 
   struct Free {
     void operator()(redisContext* context) const;
