@@ -17,7 +17,11 @@ namespace lockkeeper::mysql {
 inline constexpr const char* microsecondsNow = "TIMESTAMPDIFF(MICROSECOND,DATE'1970-01-01',UTC_TIMESTAMP(6))";
 
 /// The bytes as a literal in hexadecimal, in which nothing has to be quoted.
-inline std::string hexLiteral(std::string_view bytes) { return "x'" + toHex(bytes) + "'"; }
+inline std::string hexLiteral(std::string_view bytes) {
+  std::string text = "x'";
+  text += toHex(bytes);
+  return text += "'";
+}
 
 /// A text of the application's as a literal. Text in UTF-8 keeps its character set, so that it compares as
 /// the column says; other bytes compare byte by byte.
