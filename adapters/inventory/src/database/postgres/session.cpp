@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "database/postgres/fault.h"
-#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::inventory {
