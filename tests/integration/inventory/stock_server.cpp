@@ -71,9 +71,14 @@ class PostgresStockServer final : public StockServer {
             "host=127.0.0.1 port=" + std::to_string(server_.port()) + " user=auditor dbname=" + database,
             loginSeconds};
   }
-  int sessions() const override { return ask("SELECT count(*) FROM " + ours); }
+  int sessions() const override {
+    return ask("SELECT count(*) FROM pg_stat_activity WHERE usename = 'shop'");
+  }
   int killSessions() const override {
-    return ask("SELECT count(*) FROM " + ours + " AND pg_terminate_backend(pid, 5000)");
+    // Materialized: the planner may otherwise call the function for the sessions of others, too.
+    return ask(
+        "WITH ours AS MATERIALIZED (SELECT pid FROM pg_stat_activity WHERE usename = 'shop') "
+        "SELECT count(*) FROM ours WHERE pg_terminate_backend(pid, 5000)");
   }
   std::int64_t rowLockWaits() const override {
     return ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
@@ -86,7 +91,6 @@ class PostgresStockServer final : public StockServer {
  private:
   int ask(const std::string& query) const { return std::stoi(server_.ask(query)); }
 
-  const std::string ours = "pg_stat_activity WHERE usename = 'shop'";
   PostgresServer server_;
   int databases_ = 0;
 };
