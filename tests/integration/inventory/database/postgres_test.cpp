@@ -185,11 +185,11 @@ TEST_F(PostgresStock, TablesMayBeInASchemaOfTheirOwn) {
 }
 
 TEST_F(PostgresStock, SellsWhateverTheServersSettingsAre) {
-  for (const char* setting : {"default_transaction_isolation = serializable", "bytea_output = escape",
-                              "standard_conforming_strings = off", "search_path = pg_catalog",
-                              "client_min_messages = error", "statement_timeout = 1", "lock_timeout = 1",
-                              "idle_in_transaction_session_timeout = 1", "synchronous_commit = off",
-                              "TimeZone = 'Pacific/Apia'", "IntervalStyle = iso_8601", "lc_messages = 'C'"}) {
+  for (const char* setting :
+       {"default_transaction_isolation = serializable", "bytea_output = escape",
+        "standard_conforming_strings = off", "search_path = pg_catalog", "client_min_messages = error",
+        "lock_timeout = 1", "idle_in_transaction_session_timeout = 1", "synchronous_commit = off",
+        "TimeZone = 'Pacific/Apia'", "IntervalStyle = iso_8601", "lc_messages = 'C'"}) {
     execute("ALTER ROLE shop IN DATABASE " + databaseName() + " SET " + setting);
   }
   expectSells(shop.uri());
