@@ -208,9 +208,9 @@ TEST_P(GroupBookingFaults, AGroupIsTwoRoundTrips) {
   EXPECT_EQ(proxy.requests(), 2U);
 }
 
-using GroupBookingOnMysql = GroupBookingFaults;
+using GroupBookingOfTwoBrands = GroupBookingFaults;
 
-TEST_P(GroupBookingOnMysql, AGroupOf32IsSixStatements) {
+TEST_P(GroupBookingOfTwoBrands, AGroupOf32IsSixStatements) {
   Group group;
   for (int order = 0; order < 32; ++order) group.add(std::to_string(order));
   plainGroup("connect").book(near);
@@ -260,7 +260,7 @@ TEST_P(GroupBookingFaults, OnlyThoseThatMayBeBookedAreInDoubt) {
 
 INSTANTIATE_TEST_SUITE_P(All, GroupBookingFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, GroupBookingOnMysql, ::testing::ValuesIn(mysqlServers),
+INSTANTIATE_TEST_SUITE_P(All, GroupBookingOfTwoBrands, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -241,9 +241,9 @@ TEST_P(PausedProcess, IsToldThatItsTransactionIsUndone) {
   EXPECT_EQ(shop.level("pen"), 10);
 }
 
-using PausedMysqlProcess = PausedProcess;
+using PausedProcessOfTwoBrands = PausedProcess;
 
-TEST_P(PausedMysqlProcess, LeavesTheServersOwnLimitToASessionThatIsFree) {
+TEST_P(PausedProcessOfTwoBrands, LeavesTheServersOwnLimitToASessionThatIsFree) {
   mysql::ServerRows rows(StoreUri::parse(shop.uri()), {.sessions = 1});
   const auto limit = [&] {
     auto reading = rows.begin(Instant::max(), mysql::ServerRows::Access::read);
@@ -264,7 +264,7 @@ TEST_P(PausedMysqlProcess, LeavesTheServersOwnLimitToASessionThatIsFree) {
 
 INSTANTIATE_TEST_SUITE_P(All, PausedProcess, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, PausedMysqlProcess, ::testing::ValuesIn(mysqlServers),
+INSTANTIATE_TEST_SUITE_P(All, PausedProcessOfTwoBrands, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -86,6 +86,9 @@ TEST(SqlText, StandsBetweenApostrophesOnlyWhereItIsOurOwn) {
                                        " + each + ",
                                        " + microsecondsNow + ",
                                        " + column + ",
+                                       " + value + ",
+                                       " + std::string(text.data(), end.ptr) + ",
+                                       ") + table + ",
                                        " + table + "};
   for (const char* const folder : {"drivers/mysql/src", "adapters/inventory/src", "drivers/migration/src"}) {
     const auto root = std::filesystem::path(LOCKKEEPER_SOURCES) / folder;

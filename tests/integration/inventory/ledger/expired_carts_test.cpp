@@ -105,9 +105,9 @@ INSTANTIATE_TEST_SUITE_P(All, ExpiredCarts, ::testing::ValuesIn(allBackends),
 
 class ExpiredCartsOnServers : public ExpiredCarts {};
 
-using ExpiredCartsOnMysql = ExpiredCartsOnServers;
+using ExpiredCartsOfTwoBrands = ExpiredCartsOnServers;
 
-TEST_P(ExpiredCartsOnMysql, GoBackInPortionsThatAreCommitted) {
+TEST_P(ExpiredCartsOfTwoBrands, GoBackInPortionsThatAreCommitted) {
   patient.restock("pen", 0);
   shop.addExpired("pen", 1'000);
   const auto commits = [&] {
@@ -139,7 +139,7 @@ TEST_P(ExpiredCartsOnServers, AreSweptAlsoWhenTheRowOfOneArticleStaysLocked) {
 
 INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOnServers, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOnMysql, ::testing::ValuesIn(mysqlServers),
+INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOfTwoBrands, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

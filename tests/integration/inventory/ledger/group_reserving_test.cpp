@@ -308,9 +308,9 @@ TEST_P(GroupReservingFaults, AGroupIsTwoRoundTrips) {
   EXPECT_EQ(proxy.requests(), 2U);
 }
 
-using GroupReservingOnMysql = GroupReservingFaults;
+using GroupReservingOfTwoBrands = GroupReservingFaults;
 
-TEST_P(GroupReservingOnMysql, AGroupIsSevenStatements) {
+TEST_P(GroupReservingOfTwoBrands, AGroupIsSevenStatements) {
   plainCarts("connect").reserve(distant);
   Carts carts;
   for (int cart = 0; cart < 32; ++cart) carts.add(std::to_string(cart));
@@ -384,7 +384,7 @@ TEST_P(GroupReservingFaults, AReplacementThatIsFoundDoneNamesTheArticlesThatItHa
 
 INSTANTIATE_TEST_SUITE_P(All, GroupReservingFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, GroupReservingOnMysql, ::testing::ValuesIn(mysqlServers),
+INSTANTIATE_TEST_SUITE_P(All, GroupReservingOfTwoBrands, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -79,9 +79,9 @@ class LedgerPagesOfServers : public LedgerPages {
   Poco::Data::Session watching = shop.session();
 };
 
-using LedgerPagesOfMysql = LedgerPagesOfServers;
+using LedgerPagesOfTwoBrands = LedgerPagesOfServers;
 
-TEST_P(LedgerPagesOfMysql, TheLastEntriesAreReadAlone) {
+TEST_P(LedgerPagesOfTwoBrands, TheLastEntriesAreReadAlone) {
   service.restock("pen", 30, "pen");
   shop.addOrders("pen", 30'000, "many");
   shop.addExpired("pen", 30'000);
@@ -134,7 +134,7 @@ TEST_P(LedgerPagesOfServers, OneThatHasNoAnswerInTimeIsNotReadAgainAndCostsNoOth
 
 INSTANTIATE_TEST_SUITE_P(All, LedgerPagesOfServers, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, LedgerPagesOfMysql, ::testing::ValuesIn(mysqlServers),
+INSTANTIATE_TEST_SUITE_P(All, LedgerPagesOfTwoBrands, ::testing::ValuesIn(mysqlServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace
