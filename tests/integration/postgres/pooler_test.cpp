@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "free_port.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
+#include "pg_bouncer.h"
 #include "postgres_fixture.h"
 #include "succeeds_in_the_end.h"
 #include "wait_until.h"
@@ -17,25 +17,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// PgBouncer, which gives its clients two sessions of the server.
+/// Between keeper and the server. A driver has been served through it.
 class Pooler {
  public:
-  explicit Pooler(std::uint16_t server) {
-    writeFile(folder_ / "users", "\"keeper\" \"p@ss/word\"\n");
-    writeFile(folder_ / "ini", "[databases]\nlocks = host=127.0.0.1 port=" + std::to_string(server) +
-                                   " pool_size=2\n[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\n"
-                                   "pool_mode = transaction\nauth_type = plain\nauth_file = " +
-                                   (folder_ / "users").string() + "\nlisten_port = " + std::to_string(port) +
-                                   "\n");
-    for (const auto& file : {folder_.path(), folder_ / "users", folder_ / "ini"})
-      std::filesystem::permissions(file, std::filesystem::perms::others_all,
-                                   std::filesystem::perm_options::add);
-    // It refuses to run as root.
-    process_ = std::make_unique<Process>(
-        std::vector<std::string>{"setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups",
-                                 "--pdeathsig", "KILL", "--", "/usr/sbin/pgbouncer",
-                                 (folder_ / "ini").string()},
-        ProcessOptions{.standardOutput = folder_ / "log", .standardError = folder_ / "log"});
+  explicit Pooler(std::uint16_t server) : bouncer_("keeper", "locks", server) {
     const auto driver = openPostgres(uri(), "connectTimeout=10s");
     EXPECT_TRUE(waitUntil([&] {
       try {
@@ -43,16 +28,14 @@ class Pooler {
       } catch (const StoreUnavailable&) {
         return false;
       }
-    })) << readFile(folder_ / "log");
+    })) << bouncer_.log();
   }
 
-  std::string uri() const { return PostgresServer::uri("postgres+version", port); }
-
-  const std::uint16_t port = freePort();
+  std::string uri() const { return PostgresServer::uri("postgres+version", port()); }
+  std::uint16_t port() const { return bouncer_.port; }
 
  private:
-  TempFolder folder_;
-  std::unique_ptr<Process> process_;
+  const PgBouncer bouncer_;
 };
 
 class PostgresPooler : public PostgresTest {
@@ -114,7 +97,7 @@ TEST_F(PostgresPooler, OthersOnTheSameSessionsKeepTheirSettings) {
 
 // Nobody can end the session of the server on which it comes.
 TEST_F(PostgresPooler, AClaimThatWasWithdrawnTakesNothing) {
-  FaultProxy proxy(pooler.port);
+  FaultProxy proxy(pooler.port());
   const auto proxied =
       openPostgres(PostgresServer::uri("postgres+version", proxy.port()), "connectTimeout=10s");
   ASSERT_TRUE(granted(proxied->acquire(Claimant{}.request())));

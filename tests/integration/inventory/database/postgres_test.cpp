@@ -6,7 +6,6 @@
 
 #include <barrier>
 #include <chrono>
-#include <filesystem>
 #include <future>
 #include <optional>
 #include <stdexcept>
@@ -15,12 +14,13 @@
 #include <vector>
 
 #include "database/database.h"
+#include "database/uri_refusal.h"
 #include "free_port.h"
 #include "lockkeeper/error.h"
 #include "order/written_order.h"
-#include "process.h"
+#include "pg_bouncer.h"
+#include "refusal.h"
 #include "shop.h"
-#include "temp_folder.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -36,34 +36,19 @@ using Poco::Data::Keywords::now;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-template <class Call>
-std::string configErrorOf(Call&& call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-std::string refusalByUri(const std::string& uri) {
-  LockManager locks(std::make_shared<MemoryDriver>());
-  return configErrorOf([&] { StockService(uri, locks, Way::conditionalUpdate); });
-}
-
 TEST(PostgresDatabaseUri, NamesOneHostAUserAndPlainNames) {
-  EXPECT_THAT(refusalByUri("postgres://bob@a,b/shop"), HasSubstr("names 2 hosts: stock needs one"));
-  EXPECT_THAT(refusalByUri("postgres://a/shop"), HasSubstr("names no user"));
-  EXPECT_THAT(refusalByUri("postgres://bob@a"), HasSubstr("the database name is ''"));
-  EXPECT_THAT(refusalByUri("postgres://bob@a/" + std::string(64, 'x')), HasSubstr("at most 63"));
-  EXPECT_THAT(refusalByUri("postgres://bob@a/shop?schema=a\"b"), HasSubstr("the schema name is 'a"));
-  EXPECT_THAT(refusalByUri("postgres://bob@a/shop?createTable=true"), HasSubstr("'createTable'"));
-  EXPECT_THAT(refusalByUri("postgres://bob@a/shop?socket=run"), HasSubstr("absolute path of a folder"));
-  EXPECT_THAT(refusalByUri("postgres://bob@a/shop?verify=off"), HasSubstr("verify is given without tls"));
-  const std::string cut = refusalByUri("postgres://bob:se%00cret@a/shop");
+  EXPECT_THAT(uriRefusal("postgres://bob@a,b/shop"), HasSubstr("names 2 hosts: stock needs one"));
+  EXPECT_THAT(uriRefusal("postgres://a/shop"), HasSubstr("names no user"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a"), HasSubstr("the database name is ''"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a/" + std::string(64, 'x')), HasSubstr("at most 63"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a/shop?schema=a\"b"), HasSubstr("the schema name is 'a"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a/shop?createTable=true"), HasSubstr("'createTable'"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a/shop?socket=run"), HasSubstr("absolute path of a folder"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a/shop?verify=off"), HasSubstr("verify is given without tls"));
+  const std::string cut = uriRefusal("postgres://bob:se%00cret@a/shop");
   EXPECT_THAT(cut, HasSubstr("password must not contain NUL"));
   EXPECT_THAT(cut, Not(HasSubstr("cret ")));
-  EXPECT_THAT(refusalByUri("postgres://bob:se%3Bcret%20@a/shop?schema=stock"), HasSubstr("no error"));
+  EXPECT_THAT(uriRefusal("postgres://bob:se%3Bcret%20@a/shop?schema=stock"), HasSubstr("accepted"));
 }
 
 TEST(PostgresDatabaseUri, IsUnavailableWhenNobodyListens) {
@@ -114,7 +99,7 @@ class PostgresStock : public ::testing::Test {
 
 TEST_F(PostgresStock, SaysWhatIsWrongInOneLineWithoutThePassword) {
   const auto refusal = [&](const std::string& uri) {
-    return configErrorOf(
+    return refusalOf<ConfigError>(
         [&] { (void)StockService(uri, shop.manager(), Way::conditionalUpdate).level("pen"); });
   };
   const std::string denied = refusal(uriFor("shop:secret"));
@@ -176,7 +161,8 @@ TEST_F(PostgresStock, TablesAreMadeOnceByServicesThatMakeThemAtOnce) {
 TEST_F(PostgresStock, TablesMayBeInASchemaOfTheirOwn) {
   execute("CREATE SCHEMA stock AUTHORIZATION shop");
   StockService service(shop.uri() + "?schema=stock", shop.manager(), Way::conditionalUpdate);
-  EXPECT_THAT(configErrorOf([&] { (void)service.level("pen"); }), HasSubstr("does not exist (42P01)"));
+  EXPECT_THAT(refusalOf<ConfigError>([&] { (void)service.level("pen"); }),
+              HasSubstr("does not exist (42P01)"));
   service.createSchema();
   service.restock("pen", 3);
   EXPECT_EQ(service.deduct("pen", 1, "order"), Deduction::deducted);
@@ -195,38 +181,9 @@ TEST_F(PostgresStock, SellsWhateverTheServersSettingsAre) {
   expectSells(shop.uri());
 }
 
-/// PgBouncer in transaction mode: each transaction may be on another one of two sessions of the server.
-class StockPooler {
- public:
-  explicit StockPooler(const std::string& database) {
-    writeFile(folder_ / "users", "\"shop\" \"p@ss/word\"\n");
-    writeFile(folder_ / "ini",
-              "[databases]\n" + database +
-                  " = host=127.0.0.1 port=" + std::to_string(serverOf(Backend::postgres).port()) +
-                  " pool_size=2\n[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\n"
-                  "pool_mode = transaction\nauth_type = plain\nauth_file = " +
-                  (folder_ / "users").string() + "\nlisten_port = " + std::to_string(port) + "\n");
-    for (const auto& file : {folder_.path(), folder_ / "users", folder_ / "ini"})
-      std::filesystem::permissions(file, std::filesystem::perms::others_all,
-                                   std::filesystem::perm_options::add);
-    // It refuses to run as root.
-    process_ = std::make_unique<Process>(
-        std::vector<std::string>{"setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups",
-                                 "--pdeathsig", "KILL", "--", "/usr/sbin/pgbouncer",
-                                 (folder_ / "ini").string()},
-        ProcessOptions{.standardOutput = folder_ / "log", .standardError = folder_ / "log"});
-  }
-
-  const std::uint16_t port = freePort();
-
- private:
-  TempFolder folder_;
-  std::unique_ptr<Process> process_;
-};
-
 TEST_F(PostgresStock, SellsBehindAPoolerThatGivesEachTransactionAnotherSession) {
   execute("ALTER ROLE shop IN DATABASE " + databaseName() + " SET search_path = pg_catalog");
-  const StockPooler pooler(databaseName());
+  const PgBouncer pooler("shop", databaseName(), serverOf(Backend::postgres).port());
   const std::string uri = shop.uriBy(pooler.port);
   StockService service(uri, shop.manager(), Way::conditionalUpdate, {.operationTimeout = 20s});
   EXPECT_TRUE(waitUntil([&] {
