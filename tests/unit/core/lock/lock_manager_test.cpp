@@ -695,7 +695,6 @@ TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
   ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // none of them is inside malloc, say, during fork()
   const pid_t child = fork();
   if (child == 0) {
-    alarm(10);  // if it waits for a thread of its parent
     bool refused = false;
     try {
       (void)manager.tryLock("another");
