@@ -30,20 +30,31 @@ class RandomOfRun final : public Random {
   Chance& chance_;
 };
 
-/// Hears of locks that the store has forgotten, and of nobody who holds them longer than they are leased.
-class LossListener final : public Listener {
+/// Hears how the leases of a process go on, and judges it.
+class LeaseListener final : public Listener {
  public:
-  explicit LossListener(Scene& scene) : scene_(scene) {}
+  /// `forgets`: see Family.
+  LeaseListener(Scene& scene, bool forgets) : scene_(scene), forgets_(forgets) {}
   void on(const lockkeeper::Event& event) override {
-    if (event.kind != EventKind::lost || event.loss != LossReason::notOwner) return;
-    Scheduler& scheduler = scene_.scheduler;
-    // Who was paused may hear of it before he notices that his lease has ended.
-    const bool lately = scheduler.process(scheduler.thisProcess()).pausedUntil + 3 * second > scheduler.now();
-    if (!lately) scene_.judge.fail(std::string(event.key), "was not its holder's when it was renewed");
+    const std::string key(event.key);
+    if (event.kind == EventKind::renewed)
+      scene_.believers.renewed(key, std::chrono::nanoseconds(event.ended.time_since_epoch()).count());
+    if (event.kind == EventKind::renewalFailed && event.remaining <= 0ns)
+      scene_.judge.fail(key, "is said to be held on after its lease has ended");
+    if (event.kind == EventKind::lost && event.loss == LossReason::notOwner) lost(key);
   }
 
  private:
+  // A store that remembers its holders has a lock that one of them renews.
+  void lost(const std::string& key) {
+    Scheduler& scheduler = scene_.scheduler;
+    // Who was paused may hear of it before he notices that his lease has ended.
+    const bool lately = scheduler.process(scheduler.thisProcess()).pausedUntil + 3 * second > scheduler.now();
+    if (!lately && !forgets_) scene_.judge.fail(key, "was not its holder's when it was renewed");
+  }
+
   Scene& scene_;
+  const bool forgets_;
 };
 
 Choice choiceOf(std::uint64_t seed, const Kept& kept, bool traced) {
@@ -173,7 +184,7 @@ void History::process(int id) {
   const std::string owner = "p" + std::to_string(id);
   Environment environment;
   environment.random = std::make_shared<RandomOfRun>(scene_.scheduler.chance());
-  if (!family_.forgets) environment.listener = std::make_shared<LossListener>(scene_);
+  environment.listener = std::make_shared<LeaseListener>(scene_, family_.forgets);
   auto client =
       family_.client({scene_, owner, family_.uri, stores().open(family_.uri, environment), environment});
   const auto worker = static_cast<std::uint32_t>(2 * id);

@@ -23,13 +23,16 @@ std::string Trouble::length(Time until) const {
   return " for " + std::to_string((until - scene_.scheduler.now()) / millisecond) + " ms";
 }
 
-Trouble::Fault Trouble::pauseOf(int process, Time until) {
-  return [this, process, until] {
+Trouble::Fault Trouble::pauseOf(int process, Time until, bool whenAnswered) {
+  const auto pause = [this, process, until] {
+    if (until <= scene_.scheduler.now()) return;
     Process& its = scene_.scheduler.process(process);
-    scene_.scheduler.trace([&] { return its.name + " is paused" + length(until); });
+    scene_.scheduler.trace("network", [&] { return its.name + " is paused" + length(until); });
     its.pausedUntil = until;
     scene_.judge.paused(until);
   };
+  if (!whenAnswered) return pause;
+  return [this, process, pause] { scene_.network.atNextReply(process, pause); };
 }
 
 Trouble::Fault Trouble::silenceOf(int process, const std::string& server, std::uint32_t ip, Time until) {
@@ -67,7 +70,7 @@ Trouble::Fault TroubleOfOne::choose(int process, Time until) {
   const Time step = static_cast<Time>(chance_.upTo(8 * second)) - 4 * second;
   switch (chance_.upTo(5)) {
     case 0:
-      return pauseOf(process, until);
+      return pauseOf(process, until, step > 0);
     case 1:
       return silenceOf(process, node, until);
     case 2:

@@ -29,7 +29,8 @@ class Trouble {
   /// The longest time between two faults, in milliseconds.
   virtual std::uint64_t rest() const noexcept { return 1000; }
 
-  Fault pauseOf(int process, Time until);
+  /// At once, or between the next reply to the process and what it makes of it.
+  Fault pauseOf(int process, Time until, bool whenAnswered = false);
   Fault silenceOf(int process, const std::string& server, std::uint32_t ip, Time until);
   Fault silenceOf(int process, const RedisNode& node, Time until) {
     return silenceOf(process, node.name(), node.ip(), until);

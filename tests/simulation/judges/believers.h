@@ -28,7 +28,9 @@ class Believers {
     std::function<bool()> holds;  // null: it was given up
     int process;
     Share share;
-    bool isOver = false;  // it was found lost
+    const Lock* lock = nullptr;  // whose renewals are heard of
+    Time end = never;            // of its lease, as it was last known, by the clock of its process
+    bool isOver = false;         // it was found lost
 
     bool isWhole() const noexcept { return share.weight == share.limit; }
   };
@@ -38,7 +40,8 @@ class Believers {
   static constexpr Share whole{.weight = Share::most, .limit = Share::most};
 
   Token granted(const std::string& key, const Lock& lock, Share share) {
-    return granted(key, {[&lock] { return lock.remaining().count() > 0; }, scheduler_.thisProcess(), share},
+    return granted(key,
+                   {[&lock] { return lock.remaining().count() > 0; }, scheduler_.thisProcess(), share, &lock},
                    lock.fence());
   }
   Token granted(const std::string& key, const UpgradeableLock& lock, Share share) {
@@ -54,6 +57,20 @@ class Believers {
   /// Before the release is sent.
   void givesUp(Token token) { token->holds = nullptr; }
 
+  /// This process hears that its lock was renewed at `when`, by its own clock. Of those who were granted a
+  /// whole key in a process, at most one has it still: it is his. The others have lost it.
+  void renewed(const std::string& key, Time when) {
+    const auto found = keys_.find(key);
+    if (found == keys_.end()) return;
+    const Uninterrupted looked(scheduler_);
+    for (Belief& each : found->second.beliefs) {
+      const bool isIts = each.process == scheduler_.thisProcess() && each.isWhole() && each.lock != nullptr;
+      if (!isIts || !each.holds || !each.holds()) continue;
+      if (when >= each.end) judge_.fail(key, "was renewed by " + text(each) + " after its lease had ended");
+      each.end = endOf(*each.lock);
+    }
+  }
+
   std::uint64_t grants() const noexcept { return grants_; }
 
  private:
@@ -68,6 +85,7 @@ class Believers {
     Key& its = keys_[key];
     // Who was paused since may have lost it already, and others may have more than he had seen.
     if (own.holds()) check(key, its, own, fence);
+    if (own.lock != nullptr) own.end = endOf(*own.lock);
     return its.beliefs.insert(its.beliefs.end(), std::move(own));
   }
 
@@ -98,6 +116,11 @@ class Believers {
     if (does && belief.isOver) judge_.fail(key, "is held again by " + text(belief) + ", who had lost it");
     belief.isOver = !does;
     return does;
+  }
+
+  Time endOf(const Lock& lock) const {
+    const Time left = lock.remaining().count();
+    return scheduler_.bootTime(scheduler_.thisProcess()) + left;
   }
 
   std::string text(const Belief& belief) const {

@@ -149,6 +149,7 @@ void Connection::reply(std::string_view bytes) {
                          [this, self = shared_from_this(), torn, arrives = std::move(arrives)] {
                            if (state_ != State::open) return;
                            incoming_ += arrives;
+                           network_.hasReply(process_);
                            if (torn) {
                              network_.reset(*this);
                            } else {
@@ -249,6 +250,10 @@ void Network::changed(int descriptor) {
                                   [&](const pollfd& polled) { return polled.fd == descriptor; });
     if (asks) scheduler_.wake(each, std::numeric_limits<std::size_t>::max());
   }
+}
+
+void Network::hasReply(int process) {
+  if (const auto waiting = atNextReply_.extract(process)) waiting.mapped()();
 }
 
 int Network::poll(pollfd* descriptors, std::size_t count, Time until) {

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,6 +87,8 @@ class Network {
 
   /// Bytes between a process and an address are on their way until then, at least.
   void hold(int process, std::uint32_t ip, Time until) { held_[{process, ip}] = until; }
+  /// Calls `event` when the next bytes have come to the process. It must not block.
+  void atNextReply(int process, std::function<void()> event) { atNextReply_[process] = std::move(event); }
   /// Ends the connections of an address whose server dies. A computer that loses its power tells nobody: who
   /// is connected hears of it when he sends.
   void endAll(std::uint32_t ip, std::uint16_t port, bool told);
@@ -131,6 +134,7 @@ class Network {
   int open(Descriptor descriptor);
   short readiness(const pollfd& asked) const;
   void changed(int descriptor);
+  void hasReply(int process);
   void reset(Connection& connection);
   void leave(const std::shared_ptr<Connection>& connection);
   Time arrival(const Connection& connection, Time& last, double slow);
@@ -148,6 +152,7 @@ class Network {
   std::map<std::pair<std::uint32_t, std::uint16_t>, Server*> servers_;
   std::vector<Descriptor> descriptors_;
   std::map<std::pair<int, std::uint32_t>, Time> held_;
+  std::map<int, std::function<void()>> atNextReply_;
   std::vector<Poller*> pollers_;
   std::vector<std::weak_ptr<Connection>> leaving_;  // that the client has closed
   std::uint64_t torn_ = 0;
