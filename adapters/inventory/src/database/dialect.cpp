@@ -31,6 +31,11 @@ std::string ifThere(Dialect dialect, const std::string& key) {
 // SQLite's BEGIN IMMEDIATE keeps the whole database.
 std::string_view forUpdate(Dialect dialect) { return dialect == Dialect::sqlite ? "" : " FOR UPDATE"; }
 
+// PostgreSQL searches no index for what may change from row to row.
+std::string once(Dialect dialect, const std::string& expression) {
+  return dialect == Dialect::postgres ? "(SELECT " + expression + ")" : expression;
+}
+
 std::string timeOfRow(const Transaction& transaction, Dialect dialect) {
   return dialect == Dialect::sqlite ? transaction.clock() : "DEFAULT";
 }

@@ -29,6 +29,9 @@ std::string ifThere(Dialect dialect, const std::string& key);
 /// What ends a SELECT whose row nobody else shall write until the transaction ends.
 std::string_view forUpdate(Dialect dialect);
 
+/// What an index can be searched for: the value of `expression` when the statement first needs it.
+std::string once(Dialect dialect, const std::string& expression);
+
 /// What stands for the time of a new row of the ledger.
 std::string timeOfRow(const Transaction& transaction, Dialect dialect);
 

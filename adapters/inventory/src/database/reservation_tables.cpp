@@ -30,7 +30,7 @@ std::vector<ReservedLine> ReservationTables::lines(std::span<const std::string> 
 }
 
 std::vector<ReservedLine> ReservationTables::expiredOf(const std::string& sku, std::int64_t most) {
-  return select("sku = ? AND state = 'held' AND expires_at <= " + transaction_.clock() +
+  return select("sku = ? AND state = 'held' AND expires_at <= " + once(dialect_, transaction_.clock()) +
                     " ORDER BY expires_at, reservation_id LIMIT ?",
                 {sku, most});
 }
@@ -40,7 +40,7 @@ std::vector<std::string> ReservationTables::skusOfExpired(std::int64_t most) {
   for (const mysql::SqlRow& row :
        transaction_.selectAll("SELECT DISTINCT " + hex(dialect_, "sku") +
                                   " FROM lockkeeper_reservations WHERE state = 'held' AND expires_at <= " +
-                                  transaction_.clock() + " LIMIT ?",
+                                  once(dialect_, transaction_.clock()) + " LIMIT ?",
                               {most})) {
     skus.push_back(bytesIn(row.front()));
   }
