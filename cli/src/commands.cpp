@@ -56,7 +56,7 @@ OptionSet watchOptions() {
   OptionSet options = lookOptions();
   options.addOption(Option("interval", "i", "how often to ask the store (1s)").argument("TIME"));
   options.addOption(
-      Option("sort", "o", "by key (the default), owner, age, remaining, turns or waiting").argument("ORDER"));
+      Option("sort", "o", "by waiting (the default), key, owner, age, remaining or turns").argument("ORDER"));
   options.addOption(
       Option("filter", "f", "show only keys and owners that have TEXT in them").argument("TEXT"));
   return options;
@@ -206,11 +206,15 @@ const Command all[] = {
      storeNote, lookOptions, listKeys},
     {"watch", "show live which keys are held", "[options] [PREFIX]",
      "Lists the held keys that start with PREFIX again and again, until you press q: who holds them, for "
-     "how long (> means longer: it was already held when watch started), how long the lease lasts if "
-     "nobody renews it, the fence, how often the key changed hands while you watched, and how many wait "
-     "for it. s sorts by the next column, / sets a filter. Without a terminal, it prints a line for each "
-     "change: held (at the start), taken, passed (to another holder), freed, or failed (the store could "
-     "not be asked). It asks the store as often as --interval says, as lockkeeper list does: if a Redis "
+     "how long (> means longer: it was already held when watch started), how many wait for them, who has "
+     "waited longest and for how long, how long the lease lasts if nobody renews it, the fence, and how "
+     "often the key changed hands while you watched. Below, it lists the leases that ran out in the last "
+     "10 minutes because nobody renewed them. Keys that somebody waits for come first, then those that "
+     "have been held longest. s changes the order, / sets a filter. Without a terminal, it prints a line "
+     "for each change: held (at the start), taken, passed (to another holder), freed, or failed (the "
+     "store could not be asked). With --json, \"expired\": true at passed or freed means that the lease "
+     "before it was not released, but ran out. It asks the store as often as --interval says, as lockkeeper "
+     "list does: if a Redis "
      "has many other keys, choose a longer interval.",
      "\nTIME is a number and a unit, 100ms to 1h. --sort and --filter are for a terminal.\n\n"
      "Examples:\n"
@@ -221,7 +225,8 @@ const Command all[] = {
      watchOptions, watchKeys},
     {"serve", "show live in a browser which keys are held", "[options] [PREFIX]",
      "Serves a web page that shows live which keys that start with PREFIX are held: who holds them, since "
-     "when, how long the lease lasts if nobody renews it, and the fence. It prints the page's address and "
+     "when, who waits for them and how long, and which leases ran out in the last 10 minutes. It prints the "
+     "page's address and "
      "runs until a signal ends it. Everybody who reaches the address may read the page: for other "
      "machines, put a proxy with TLS and a login in front of it. The store is asked only while somebody "
      "watches. Attempts to break a lock are written to standard error.",

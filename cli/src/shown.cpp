@@ -1,5 +1,8 @@
 #include "shown.h"
 
+#include <locale.h>
+#include <wchar.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -47,7 +50,53 @@ bool isUnseen(std::uint32_t point) {
   return std::ranges::any_of(unseen, [&](Range each) { return point >= each.first && point <= each.last; });
 }
 
+/// For as long as it lives, this thread takes characters for UTF-8, whatever the user's locale is.
+class Utf8Characters {
+ public:
+  Utf8Characters() : former_(::uselocale(utf8())) {}
+  Utf8Characters(const Utf8Characters&) = delete;
+  Utf8Characters& operator=(const Utf8Characters&) = delete;
+  ~Utf8Characters() { ::uselocale(former_); }
+
+  static std::size_t columnsOf(std::string_view character) {
+    const int columns = ::wcwidth(static_cast<wchar_t>(pointOf(character)));
+    return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+  }
+
+ private:
+  static locale_t utf8() {
+    static const locale_t known = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return known;
+  }
+
+  const locale_t former_;
+};
+
 }  // namespace
+
+std::size_t columnsOf(std::string_view line) {
+  const Utf8Characters characters;
+  std::size_t columns = 0;
+  while (!line.empty()) {
+    const std::string_view character = firstCharacter(line);
+    columns += character.empty() ? 1 : Utf8Characters::columnsOf(character);
+    line.remove_prefix(std::max<std::size_t>(character.size(), 1));
+  }
+  return columns;
+}
+
+std::string_view fitting(std::string_view line, std::size_t columns) {
+  std::size_t size = 0;
+  while (size < line.size()) {
+    const std::string_view rest = line.substr(size);
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(firstCharacter(rest).size(), 1));
+    const std::size_t width = columnsOf(character);
+    if (width > columns) break;
+    columns -= width;
+    size += character.size();
+  }
+  return line.substr(0, size);
+}
 
 std::string oneLine(std::string_view text) {
   std::string line;

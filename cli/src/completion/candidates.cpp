@@ -20,7 +20,7 @@ std::vector<std::string> valuesOf(std::string_view name) {
   if (name == "config" || name == "break-password" || name == "check") return {files};
   if (name == "listen") return {"127.0.0.1:8470", "[::1]:8470"};
   if (name == "kind") return {"token-bucket", "leaky-meter", "leaky-queue", "sliding-window", "fixed-window"};
-  if (name == "sort") return {"key", "owner", "age", "remaining", "turns", "waiting"};
+  if (name == "sort") return {"waiting", "key", "owner", "age", "remaining", "turns"};
   if (name == "completion") return {"bash", "fish", "zsh"};
   if (name == "migrate") return {"audit", "status", "advance"};
   if (name == "store") {

@@ -17,6 +17,7 @@ namespace {
 // What most rows have.
 constexpr const char* wholeKey = "all";
 constexpr const char* nobody = "-";
+constexpr const char* firstTurn = "1";
 
 }  // namespace
 
@@ -36,7 +37,8 @@ std::string shownWaiting(const std::optional<std::size_t>& waiting) {
 }
 
 void hideUsual(std::vector<std::vector<std::string>>& rows) {
-  for (const auto& [heading, usual] : {std::pair{"WAITING", nobody}, {"SHARE", wholeKey}}) {
+  for (const auto& [heading, usual] :
+       {std::pair{"WAITING", nobody}, {"TURNS", firstTurn}, {"SHARE", wholeKey}}) {
     const auto column = std::ranges::find(rows.front(), heading) - rows.front().begin();
     if (column == std::ssize(rows.front())) continue;
     const auto isUsual = [column = column, usual = usual](const auto& row) {

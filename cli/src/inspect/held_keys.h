@@ -21,7 +21,8 @@ std::string shownFence(const Holder& holder);
 std::string shownShare(const std::optional<Share>& share);
 std::string shownWaiting(const std::optional<std::size_t>& waiting);
 
-/// Leaves out the columns WAITING, where nobody waits, and SHARE, where nobody has or wants less than all.
+/// Leaves out the columns WAITING, where nobody waits, TURNS, where no key has changed hands, and SHARE,
+/// where nobody has or wants less than all.
 void hideUsual(std::vector<std::vector<std::string>>& rows);
 
 /// The keys that are held and start with a prefix, in the store that the settings name.

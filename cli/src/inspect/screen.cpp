@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "command_line.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -29,13 +30,6 @@ Size size() {
   return {window.ws_row, window.ws_col};
 }
 
-// No part of a character of several bytes is left.
-std::string cut(const std::string& line, std::size_t length) {
-  if (line.size() <= length) return line;
-  while (length > 0 && (static_cast<unsigned char>(line[length]) & 0xc0U) == 0x80U) --length;
-  return line.substr(0, length);
-}
-
 }  // namespace
 
 Screen::Screen() {
@@ -55,13 +49,24 @@ Screen::~Screen() {
   ::tcsetattr(STDIN_FILENO, TCSANOW, &former_);
 }
 
-void Screen::show(const std::vector<std::string>& lines, const std::string& status) const {
+void Screen::show(const std::vector<std::string>& lines, const std::vector<std::string>& foot,
+                  const std::string& status) const {
   const Size now = size();
-  const std::size_t shown = std::min(lines.size(), now.rows - 1);
   std::string text = home;
-  for (std::size_t i = 0; i < shown; ++i) text += cut(lines[i], now.columns) + clearLine + "\r\n";
-  text += cut(status, now.columns) + clearLine + clearBelow;
-  std::cout << text << std::flush;
+  const auto add = [&](const std::string& line) {
+    text.append(fitting(line, now.columns)).append(clearLine);
+  };
+  const auto addFirst = [&](const std::vector<std::string>& from, std::size_t most) {
+    for (std::size_t i = 0; i < std::min(from.size(), most); ++i) {
+      add(from[i]);
+      text += "\r\n";
+    }
+  };
+  const std::size_t below = std::min(foot.size(), (now.rows - 1) / 2);
+  addFirst(lines, now.rows - 1 - below);
+  addFirst(foot, below);
+  add(status);
+  std::cout << text << clearBelow << std::flush;
 }
 
 std::string Screen::pressed() {

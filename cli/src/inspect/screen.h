@@ -18,9 +18,10 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
   ~Screen();
 
-  /// Shows the lines, and `status` below them; what has no room is cut off. Nothing in them may control the
-  /// terminal: see shown().
-  void show(const std::vector<std::string>& lines, const std::string& status) const;
+  /// Shows the lines, `foot` below them, and `status` at the end. What has no room is cut off; `foot` gets at
+  /// most half of the rows. Nothing in them may control the terminal: see shown().
+  void show(const std::vector<std::string>& lines, const std::vector<std::string>& foot,
+            const std::string& status) const;
 
   /// The keys that were pressed; empty when there is none.
   static std::string pressed();

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <iostream>
 
+#include "shown.h"
+
 namespace lockkeeper::cli {
 
 std::vector<std::string> tableLines(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columnsOf(row[i]));
   }
   std::vector<std::string> lines;
   for (const auto& row : rows) {
@@ -16,7 +18,7 @@ std::vector<std::string> tableLines(const std::vector<std::vector<std::string>>&
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) line += "  ";
       line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size(), ' ');
+      if (i + 1 < row.size()) line.append(widths[i] - columnsOf(row[i]), ' ');
     }
     lines.push_back(std::move(line));
   }

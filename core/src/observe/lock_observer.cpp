@@ -19,6 +19,20 @@ constexpr std::size_t mostFreed = 100'000;
 
 Instant within(std::chrono::nanoseconds bound) { return saturatingAdd(systemClock()->now(), bound); }
 
+// The end of a lease is calculated after the look that has seen it, and is late by as much.
+constexpr std::chrono::milliseconds lateEnd{250};
+
+void noteLease(SeenGrant& grant, Instant now) {
+  const auto remaining = grant.holder.remaining;
+  grant.end = remaining ? std::optional(saturatingAdd(now, *remaining)) : std::nullopt;
+  grant.longest = std::max(grant.longest, remaining.value_or(std::chrono::milliseconds{0}));
+}
+
+bool hasExpired(const SeenGrant& grant, Instant lastLook, Instant now) {
+  const auto leastLeft = grant.longest - grant.longest / 3;  // of a lease that is renewed, whenever one looks
+  return grant.end && *grant.end <= now + lateEnd && leastLeft > now - lastLook + 2 * lateEnd;
+}
+
 /// What is known of one grant after another look. A store may show its owner cut, or not show its fence, for
 /// a while.
 Holder merged(const Holder& former, Holder present) {
@@ -77,11 +91,13 @@ std::vector<LockObserver::Change> LockObserver::compare(std::map<HolderName, Hol
                                                         bool afterGap) {
   std::vector<Change> changes;
   auto former = std::exchange(held_, {});
+  const Instant lastLook = std::exchange(lastLook_, now);
   for (auto& [name, holder] : holders) {
     const auto before = former.find(name);
     if (before != former.end() && sameGrant(before->second.holder, holder)) {
       SeenGrant& same = before->second;
       same.holder = merged(same.holder, std::move(holder));
+      noteLease(same, now);
       held_.emplace(name, std::move(same));
       former.erase(before);
       continue;
@@ -92,11 +108,13 @@ std::vector<LockObserver::Change> LockObserver::compare(std::map<HolderName, Hol
                     .since = now,
                     .sinceBefore = afterGap,
                     .turns = 1};
+    noteLease(grant, now);
     Change change{.kind = afterGap ? Kind::held : Kind::taken, .grant = {}};
     if (before != former.end()) {
       grant.turns += before->second.turns;
       names_.erase(before->second.id);
       change.kind = Kind::passed;
+      change.expired = hasExpired(before->second, lastLook, now);
       change.former = std::move(before->second);
       former.erase(before);
     } else if (const auto freed = turns_.find(name.first); !grant.holder.share && freed != turns_.end()) {
@@ -111,7 +129,8 @@ std::vector<LockObserver::Change> LockObserver::compare(std::map<HolderName, Hol
   for (auto& [name, grant] : former) {
     names_.erase(grant.id);
     if (!grant.holder.share) turns_[grant.key] = grant.turns;
-    changes.push_back({.kind = Kind::freed, .grant = std::move(grant)});
+    const bool expired = hasExpired(grant, lastLook, now);
+    changes.push_back({.kind = Kind::freed, .grant = std::move(grant), .expired = expired});
   }
   std::ranges::stable_sort(changes, {},
                            [](const Change& each) -> const std::string& { return each.grant.key; });

@@ -70,7 +70,8 @@ void ActivityLog::addEntry(const Event& event, std::string_view what, std::strin
                              .what = what,
                              .detail = std::move(detail),
                              .fence = event.fence,
-                             .took = timed ? std::optional(event.duration()) : std::nullopt});
+                             .took = timed ? std::optional(event.duration()) : std::nullopt,
+                             .isLoss = event.kind == EventKind::lost});
 }
 
 // A new key takes the place of the one that was waited for least: those that are waited for long stay,
@@ -199,9 +200,10 @@ std::string ActivityLog::stores(Instant now) const {
 std::string ActivityLog::json(const KeyScope& scope, std::string_view shownKey, Instant now) const {
   const std::lock_guard guard(mutex_);
   return R"({"latest":)" + timelines_.latest(scope) + R"(,"timeline":)" +
-         timelines_.entriesOf(shownKey, scope) + R"(,"hottest":[)" + hottest(scope, now) + R"(],"limits":[)" +
-         limits(now) + R"(],"tasks":[)" + tasks() + R"(],"elections":[)" + elections() +
-         R"(],"migrations":[)" + migrations() + R"(],"stores":[)" + stores(now) + "]}";
+         timelines_.entriesOf(shownKey, scope) + R"(,"lost":)" + timelines_.losses(scope) +
+         R"(,"hottest":[)" + hottest(scope, now) + R"(],"limits":[)" + limits(now) + R"(],"tasks":[)" +
+         tasks() + R"(],"elections":[)" + elections() + R"(],"migrations":[)" + migrations() +
+         R"(],"stores":[)" + stores(now) + "]}";
 }
 
 RecentActivity::RecentActivity() : log_(std::make_shared<ActivityLog>()) {}

@@ -74,7 +74,7 @@ struct BreakRequests::Wanted {
   std::string fence;  ///< Empty: none.
 };
 
-BreakRequests::BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<const LockFeed> feed,
+BreakRequests::BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<LockFeed> feed,
                              std::string secret, UserOf operatorOf)
     : store_(std::move(store)),
       feed_(std::move(feed)),
@@ -182,6 +182,7 @@ Problem BreakRequests::take(const Wanted& wanted) const {
                                                          " in another grant: nothing was broken.");
   }
   if (!capability<Breakable>(*store_)->breakLock(seen->key, within(), &*present)) return changed;
+  feed_->broken(*seen);
   return plainProblem(HTTPResponse::HTTP_OK, "The lock was taken from its holder.");
 }
 

@@ -20,7 +20,7 @@ namespace lockkeeper::poco {
 class BreakRequests {
  public:
   /// `secret` is what only pages of this console know. Throws ConfigError when the store breaks no locks.
-  BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<const LockFeed> feed, std::string secret,
+  BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<LockFeed> feed, std::string secret,
                 UserOf operatorOf);
 
   /// Whether anybody may.
@@ -40,7 +40,7 @@ class BreakRequests {
   Problem take(const Wanted& wanted) const;
 
   const std::shared_ptr<LockDriver> store_;
-  const std::shared_ptr<const LockFeed> feed_;
+  const std::shared_ptr<LockFeed> feed_;
   const std::string secret_;
   const UserOf operatorOf_;
   mutable LogThrottle ofOthers_;

@@ -80,12 +80,18 @@ std::optional<SeenGrant> LockFeed::grant(std::uint64_t id) const {
 
 std::string LockFeed::shownKey(const SeenGrant& grant) const { return source_.scope.shown(grant.key); }
 
+void LockFeed::broken(const SeenGrant& grant) {
+  const std::lock_guard lock(mutex_);
+  note(grant, "broken", systemClock()->now(), false);
+}
+
 std::string LockFeed::activity(std::string_view shownKey) const {
   const std::lock_guard lock(mutex_);
   std::string migrations;
   if (migration_) migrations = migrationRow(migration_->name, migration_->rules, migration_->since);
   return R"({"latest":)" + timelines_.latest(source_.scope) + R"(,"timeline":)" +
-         timelines_.entriesOf(shownKey, source_.scope) + R"(,"migrations":[)" + migrations + "]}";
+         timelines_.entriesOf(shownKey, source_.scope) + R"(,"lost":)" + timelines_.losses(source_.scope) +
+         R"(,"migrations":[)" + migrations + "]}";
 }
 
 void LockFeed::look() {
@@ -169,10 +175,11 @@ std::string LockFeed::compare(Found found, Instant now, bool afterGap) {
   std::string rows;
   std::string ends;
   std::string gone;
-  for (const auto& [kind, grant, former] : observer_.compare(std::move(found.locks.holders), now, afterGap)) {
+  for (const auto& [kind, grant, former, expired] :
+       observer_.compare(std::move(found.locks.holders), now, afterGap)) {
     const SeenGrant* const over = kind == LockObserver::Kind::freed ? &grant : former ? &*former : nullptr;
     if (over != nullptr) {
-      note(*over, "gone", now, afterGap);
+      note(*over, expired ? "expired" : "gone", now, afterGap);
       sent_.erase(over->id);
       appendItem(gone, std::to_string(over->id));
     }
@@ -198,13 +205,14 @@ std::string LockFeed::compare(Found found, Instant now, bool afterGap) {
 
 void LockFeed::note(const SeenGrant& grant, std::string_view what, Instant now, bool afterGap) {
   const auto held =
-      what == "gone" ? std::optional<std::chrono::nanoseconds>(now - grant.since) : std::nullopt;
+      what == "granted" ? std::nullopt : std::optional<std::chrono::nanoseconds>(now - grant.since);
   timelines_.add(grant.key, {.at = now,
                              .before = afterGap,
                              .what = what,
                              .detail = grant.holder.owner,
                              .fence = grant.holder.fence,
-                             .took = held});
+                             .took = held,
+                             .isLoss = what == "expired" || what == "broken"});
 }
 
 std::string LockFeed::compareWaiters(std::map<std::string, std::vector<SeenWaiter>> found) {
@@ -231,18 +239,15 @@ std::string LockFeed::everything() const {
   return R"({"all":true,"rows":[)" + rows + R"(],"queues":[)" + queues + "]}";
 }
 
-// [key, how many wait, the first of them as [owner, since, share], the mean of all since].
+// [key, how many wait, the first of them as [owner, since, share]].
 std::string LockFeed::queue(const std::string& key, const std::vector<SeenWaiter>& waiters) const {
   std::string first;
-  std::int64_t sum = 0;
-  for (const SeenWaiter& each : waiters) sum += inMilliseconds(each.since);
-  const std::int64_t mean = waiters.empty() ? 0 : sum / static_cast<std::int64_t>(waiters.size());
   for (const SeenWaiter& each : std::span(waiters).first(std::min(waiters.size(), mostShownWaiters))) {
     appendItem(first, "[" + jsonStringOrNull(each.owner) + "," + std::to_string(inMilliseconds(each.since)) +
                           (each.share.empty() ? "" : "," + jsonString(each.share)) + "]");
   }
   return "[" + jsonString(source_.scope.shown(key)) + "," + std::to_string(waiters.size()) + ",[" + first +
-         "]," + std::to_string(mean) + "]";
+         "]]";
 }
 
 // [number, key, owner, since, whether it may be older, end, fence, share]: a fence is a text, since it may be

@@ -55,8 +55,12 @@ class LockFeed {
   /// The key as it is shown.
   std::string shownKey(const SeenGrant& grant) const;
 
+  /// An operator has taken the lock from this holder.
+  void broken(const SeenGrant& grant);
+
   /// What was seen of the store, as a JSON object: the grants that came and went between looks, of the keys
-  /// that changed last and of the one that is shown like this, and the migration that it is in.
+  /// that changed last and of the one that is shown like this, those that were lost, and the migration that
+  /// it is in.
   std::string activity(std::string_view shownKey) const;
 
  private:

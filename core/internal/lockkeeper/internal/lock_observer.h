@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,8 @@ struct SeenGrant {
   bool sinceBefore = false;  ///< It may be older.
   std::size_t turns =
       0;  ///< How many grants of the key were seen, with this one. A share: of this one alone.
+  std::optional<Instant> end{};         ///< Of its lease, as it was seen last; empty: endless or unknown.
+  std::chrono::milliseconds longest{};  ///< The longest rest of its lease that was seen.
 };
 
 /// What was seen of locks by looking again and again. A grant that came and went between two looks was not.
@@ -61,6 +64,9 @@ class LOCKKEEPER_CORE_EXPORT LockObserver {
     Kind kind;
     SeenGrant grant;                    ///< When freed, as it was.
     std::optional<SeenGrant> former{};  ///< Of `passed` only: whose the key was before.
+    /// The grant that is over was not released: nobody renewed it, and its lease ran out. Not known, and
+    /// false, of a lease so short that a holder who renews it could have released it.
+    bool expired = false;
   };
 
   /// Notes what is held now, and returns what has changed, by key. `afterGap`: nobody has looked right
@@ -81,6 +87,7 @@ class LOCKKEEPER_CORE_EXPORT LockObserver {
   std::map<std::uint64_t, HolderName> names_;
   std::map<std::string, std::size_t, std::less<>> turns_;  // of keys that were freed
   std::uint64_t lastId_ = 0;
+  Instant lastLook_{};
 };
 
 }  // namespace lockkeeper

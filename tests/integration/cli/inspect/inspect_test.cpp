@@ -3,9 +3,11 @@
 #include <array>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli_fixture.h"
+#include "shown.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -76,6 +78,16 @@ TEST_F(InspectCommands, ListAlignsWhatItFindsUnderAPrefix) {
   }
   EXPECT_EQ(lines[1].find("stock/1 "), 0U) << listed.output;
   EXPECT_EQ(lines[2].find("stock/with a longer name  "), 0U) << listed.output;
+}
+
+TEST_F(InspectCommands, ColumnsAreAlignedWhateverCharactersKeysHave) {
+  for (const std::string key : {"stock:1", "Übung", "日本", "e\xcc\x81t\xc3\xa9"})
+    redis.command({"SET", key, std::string(32, 'a') + "@web:1", "PX", "600000"});
+  std::istringstream listed(lockkeeper({"list"}).output);
+  std::vector<std::size_t> columns;
+  for (std::string line; std::getline(listed, line);)
+    columns.push_back(cli::columnsOf(line.substr(0, line.find(columns.empty() ? "OWNER" : "web:1"))));
+  EXPECT_EQ(columns, (std::vector<std::size_t>(5, std::string_view("stock:1  ").size())));
 }
 
 TEST_F(InspectCommands, ListShowsTheKeysOfOneNamespaceWithoutIt) {

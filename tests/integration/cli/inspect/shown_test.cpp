@@ -39,6 +39,19 @@ TEST(Shown, WhatControlsTheTerminalOrIsNotSeenIsShownAsNumbers) {
   EXPECT_EQ(shown("a\xc2\x9b"), "'a\\xc2\\x9b'");
 }
 
+TEST(Shown, TextsTakeAsManyColumnsAsATerminalGivesThem) {
+  EXPECT_EQ(columnsOf("order:1"), 7U);
+  EXPECT_EQ(columnsOf("Übung"), 5U);
+  EXPECT_EQ(columnsOf("日本"), 4U) << "wide";
+  EXPECT_EQ(columnsOf("\xf0\x9f\x94\x92"), 2U) << "a picture";
+  EXPECT_EQ(columnsOf("e\xcc\x81"), 1U) << "an accent";
+  EXPECT_EQ(columnsOf(""), 0U);
+  EXPECT_EQ(fitting("日本k", 5), "日本k");
+  EXPECT_EQ(fitting("日本k", 4), "日本");
+  EXPECT_EQ(fitting("日本k", 3), "日") << "no half of a character";
+  EXPECT_EQ(fitting("e\xcc\x81k", 1), "e\xcc\x81");
+}
+
 TEST(Shown, NoByteThatControlsATerminalIsLeft) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; second += 3) {

@@ -118,7 +118,7 @@ TEST_F(WatchCommand, SaysWhatIsWrongBeforeItBegins) {
     EXPECT_NE(finished.errors.find(part), std::string::npos) << finished.errors;
   };
   refuses({"watch", "--interval", "99ms"}, 64, "--interval is 99ms: it must be 100ms to 1h");
-  refuses({"watch", "--sort", "size"}, 64, "--sort is 'size': it must be key, owner, age");
+  refuses({"watch", "--sort", "size"}, 64, "--sort is 'size': it must be waiting, key, owner, age");
   refuses({"watch", "a", "b"}, 64, "at most one PREFIX");
   redis.kill();
   refuses({"watch", "--json"}, 69, "127.0.0.1");
@@ -249,7 +249,7 @@ TEST_F(LiveWatch, ShowsWhoHoldsWhatUntilQIsPressed) {
   ASSERT_TRUE(shows("order:1  web:1")) << readFile(folder / "errors");
   EXPECT_NE(modes(), before);
   EXPECT_TRUE(shows("'\\x1b[31mred'")) << "it controls nothing";
-  EXPECT_TRUE(shows("2 of 2 keys, by key"));
+  EXPECT_TRUE(shows("2 of 2 keys, by waiting"));
   hold("order:3", "web:3");
   EXPECT_TRUE(shows("3 of 3 keys"));
   redis.command({"DEL", "order:1"});
@@ -261,16 +261,30 @@ TEST_F(LiveWatch, ShowsWhoHoldsWhatUntilQIsPressed) {
   EXPECT_EQ(modes(), before);
 }
 
-TEST_F(LiveWatch, SortsByWaitersMostFirst) {
+TEST_F(LiveWatch, PutsFirstWhatIsWaitedForAndSaysByWhom) {
   hold("a", "web:1");
   hold("b", "web:2");
   const Process waiter = start({"run", "--wait", "1h", "b", "--", "true"});
-  Process process = watch({"--sort", "waiting"});
+  Process process = watch({});
   ASSERT_TRUE(shows("2 of 2 keys, by waiting")) << readFile(folder / "errors");
   EXPECT_TRUE(waitUntil([&] {
     const std::string screen = lastScreen();
     return screen.find("\nb ") < screen.find("\na ");
   })) << lastScreen();
+  EXPECT_TRUE(shows(":" + std::to_string(waiter.pid()) + " for ")) << lastScreen();
+  type("q");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0);
+}
+
+TEST_F(LiveWatch, ShowsWhichLeasesRanOut) {
+  hold("released", "web:1");
+  redis.command({"SET", "stuck", std::string(32, 'a') + "@web:2", "PX", "5000"});
+  Process process = watch({});
+  ASSERT_TRUE(shows("2 of 2 keys")) << readFile(folder / "errors");
+  redis.command({"DEL", "released"});
+  ASSERT_TRUE(shows("0 of 0 keys, by waiting, 1 lost in the last 10 min", "released")) << lastScreen();
+  EXPECT_NE(lastScreen().find("LOST   OWNER  WHEN"), std::string::npos) << lastScreen();
+  EXPECT_NE(lastScreen().find("not renewed: its lease ran out after "), std::string::npos) << lastScreen();
   type("q");
   EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0);
 }

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockkeeper/error.h"
@@ -31,13 +35,13 @@ Holder holder(std::string owner, std::optional<Fence> fence, std::string grant =
 /// Each change as a text: "taken k by ann, turn 1".
 std::vector<std::string> texts(const std::vector<LockObserver::Change>& changes) {
   std::vector<std::string> all;
-  for (const auto& [kind, grant, former] : changes) {
+  for (const auto& [kind, grant, former, expired] : changes) {
     const char* const name = kind == Kind::held     ? "held "
                              : kind == Kind::taken  ? "taken "
                              : kind == Kind::passed ? "passed "
                                                     : "freed ";
     all.push_back(name + grant.key + " by " + grant.holder.owner + ", turn " + std::to_string(grant.turns) +
-                  (former ? ", before " + former->holder.owner : ""));
+                  (former ? ", before " + former->holder.owner : "") + (expired ? ", expired" : ""));
   }
   return all;
 }
@@ -71,6 +75,40 @@ TEST(LockObserver, NobodyKnowsSinceWhenWhatWasFoundAfterAGap) {
   EXPECT_EQ(texts(changes), Texts{"held l by bob, turn 1"});
   EXPECT_TRUE(observer.held().at({"l", ""}).sinceBefore);
   EXPECT_FALSE(observer.held().at({"k", ""}).sinceBefore) << "seen before the gap";
+}
+
+/// One key that is looked at each second: whoever it names holds it for so long if he does not renew.
+class OneKey {
+ public:
+  Texts look(const std::string& owner, std::chrono::milliseconds remaining = {}) {
+    std::map<HolderName, Holder> holders;
+    if (!owner.empty()) {
+      Holder& present = holders[{"k", ""}] = holder(owner, {}, owner);
+      present.remaining = remaining;
+    }
+    return texts(observer_.compare(std::move(holders), now_ += 1s, false));
+  }
+
+ private:
+  LockObserver observer_;
+  Instant now_ = start;
+};
+
+TEST(LockObserver, TellsALeaseThatRanOutFromOneThatWasReleased) {
+  OneKey key;
+  for (const auto remaining : {4s, 3s, 2s, 1s}) key.look("ann", remaining);
+  EXPECT_EQ(key.look(""), Texts{"freed k by ann, turn 1, expired"});
+  for (const auto remaining : {4s, 3s, 4s, 3s}) key.look("ann", remaining);
+  EXPECT_EQ(key.look(""), Texts{"freed k by ann, turn 2"});
+  for (const auto remaining : {4s, 3s, 2s, 1s}) key.look("ann", remaining);
+  EXPECT_EQ(key.look("bob", 4s), Texts{"passed k by bob, turn 4, before ann, expired"});
+  EXPECT_EQ(key.look(""), Texts{"freed k by bob, turn 4"});
+}
+
+TEST(LockObserver, OfAShortLeaseNobodyKnowsHowItEnded) {
+  OneKey key;
+  key.look("ann", 1s);
+  EXPECT_EQ(key.look(""), Texts{"freed k by ann, turn 1"});
 }
 
 TEST(LockObserver, AGrantHasANumberWhileItIsHeld) {

@@ -57,14 +57,32 @@ TEST(ActivityLog, AKeyThatIsWaitedForLongStaysHoweverManyOthersComeAndGo) {
   EXPECT_EQ(told(log, "", now)->getArray("hottest")->size(), 0U) << "that was long ago";
 }
 
+TEST(ActivityLog, ALossIsNotForgottenForWhatHappensToOtherKeys) {
+  ActivityLog log;
+  const Instant now{1h};
+  log.on(waited("stuck", now, 30s, EventKind::lost));
+  for (int i = 0; i < 2000; ++i)
+    log.on(waited("order:" + std::to_string(i), now + 1s, 1s, EventKind::released));
+  const auto lost = told(log, "", now + 1s)->getArray("lost");
+  ASSERT_EQ(lost->size(), 1U);
+  EXPECT_EQ(lost->getArray(0)->getElement<std::string>(0), "stuck");
+  EXPECT_EQ(lost->getArray(0)->getArray(1)->getElement<std::string>(2), "lost");
+  for (int i = 0; i < 100; ++i) log.on(waited(std::to_string(i), now, 1s, EventKind::lost));
+  const auto many = told(log, "", now)->getArray("lost");
+  EXPECT_EQ(many->size(), 50U);
+  EXPECT_EQ(many->getArray(0)->getElement<std::string>(0), "99") << "the latest comes first";
+}
+
 TEST(ActivityLog, ShowsOnlyTheKeysOfItsConsole) {
   ActivityLog log;
   const Instant now{1h};
   log.on(waited("shop:order:1", now, 1s));
   log.on(waited("bank:account:1", now, 1s));
+  log.on(waited("bank:account:1", now, 1s, EventKind::lost));
   const auto shown = told(log, "order:1", now, {.prefix = "shop:", .hidden = 5});
   EXPECT_EQ(shown->getArray("timeline")->size(), 1U);
   EXPECT_EQ(shown->getArray("latest")->size(), 1U);
+  EXPECT_EQ(shown->getArray("lost")->size(), 0U);
   ASSERT_EQ(shown->getArray("hottest")->size(), 1U);
   EXPECT_EQ(shown->getArray("hottest")->getArray(0)->getElement<std::string>(0), "order:1");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <new>
@@ -109,6 +110,40 @@ TEST(LockFeed, AsksTheStoreOnceForAllWhoAskInAnInterval) {
     EXPECT_NE(feed.changesAfter(other).find(R"("all":true)"), std::string::npos)
         << other << " is a version of another process";
   }
+}
+
+/// Two locks, whose ends come nearer with each look; then they are gone.
+class EndingStore final : public test::PlainDecorator, public Browsable {
+ public:
+  EndingStore() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
+
+  void list(std::string_view, const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant) override {
+    if (left_.empty()) return;
+    Holder holder;
+    holder.remaining = left_.front();
+    left_.pop_front();
+    visit("stuck", holder);
+    holder.remaining = 1h;
+    visit("released", holder);
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return type == typeid(Browsable) ? static_cast<Browsable*>(this) : nullptr;
+  }
+
+ private:
+  std::deque<std::chrono::milliseconds> left_{1h, 10ms};
+};
+
+TEST(LockFeed, TellsWhichLeasesRanOut) {
+  LockFeed feed({.store = std::make_shared<EndingStore>(), .scope = {}, .interval = 1ms});
+  ASSERT_TRUE(
+      test::waitUntil([&] { return feed.changesAfter(0).find(R"("rows":[])") != std::string::npos; }));
+  const std::string activity = feed.activity("released");
+  const std::size_t lost = activity.find(R"("lost":[["stuck",[)");
+  ASSERT_NE(lost, std::string::npos) << activity;
+  EXPECT_NE(activity.find(R"("expired")", lost), std::string::npos) << activity;
+  EXPECT_EQ(activity.find("released", lost), std::string::npos) << activity;
 }
 
 TEST(LockFeed, TheVersionsOfTwoProcessesAreFarApart) {

@@ -3,10 +3,10 @@ const $ = id => document.getElementById(id);
 const meta = name => document.querySelector(`meta[name=${name}]`).content;
 const breaking = meta("breaking") === "yes";
 const locks = new Map();   // by the number of the grant
-const queues = new Map();  // who waits, by key: {count, first: [{owner, since, share}], mean: of all since}
+const queues = new Map();  // who waits, by key: {count, first: [{owner, since, share}]}
 const drawn = new Map();   // the same for rows of the table that are there
 let view = [];             // what the filter leaves, in order
-let sort = "key", down = false;
+let sort = "waiting", down = false;
 let offset = 0;            // the server's clock less ours, in milliseconds
 let rowHeight = 40;
 let opened = null;         // the lock in the dialog
@@ -22,6 +22,7 @@ function length(ms) {
   if (s < 86400) return two(Math.floor(s / 3600), "h", Math.floor(s % 3600 / 60), "min");
   return two(Math.floor(s / 86400), "d", Math.floor(s % 86400 / 3600), "h");
 }
+const clock = at => new Date(Date.now() - (now() - at)).toLocaleTimeString();
 const ageOf = lock => lock.id === 0 ? "-" : (lock.before ? "> " : "") + length(now() - lock.since);
 const endOf = lock => lock.end > 0 ? lock.end : Infinity;
 const remainingOf = lock => lock.end > 0 ? length(lock.end - now()) : lock.end < 0 ? "for ever" : "unknown";
@@ -29,7 +30,8 @@ const ownerOf = lock => lock.owner === null ? "-" : visible(lock.owner);
 const shareOf = lock => lock.share ?? "all of it";
 const fenceOf = lock => lock.fence ?? "-";
 const countOf = lock => queues.get(lock.key)?.count ?? 0;
-const waitingOf = lock => countOf(lock) ? `${countOf(lock)}, ${length(now() - queues.get(lock.key).first[0].since)}` : "-";
+const firstOf = lock => queues.get(lock.key)?.first[0];
+const waitingOf = lock => countOf(lock) ? `${countOf(lock)}: ${ownerOf(firstOf(lock))} for ${length(now() - firstOf(lock).since)}` : "-";
 function waitersOf(lock) {
   const queue = queues.get(lock.key);
   if (!queue) return "nobody";
@@ -43,9 +45,9 @@ const text = (a, b) => a < b ? -1 : a > b ? 1 : 0;
 const orders = {
   key: (a, b) => text(a.key, b.key),
   owner: (a, b) => text(a.owner ?? "", b.owner ?? ""),
-  age: (a, b) => b.since - a.since,
+  age: (a, b) => a.since - b.since,
   remaining: (a, b) => text(endOf(a), endOf(b)),
-  waiting: (a, b) => countOf(b) - countOf(a),
+  waiting: (a, b) => text(firstOf(a)?.since ?? Infinity, firstOf(b)?.since ?? Infinity) || a.since - b.since,
   fence: (a, b) => (a.fence ?? "").length - (b.fence ?? "").length || text(a.fence ?? "", b.fence ?? ""),
 };
 
@@ -54,8 +56,7 @@ function arrange() {
   const sign = down ? -1 : 1, order = orders[sort];
   view = [...locks.values()].filter(lock => !wanted || lock.search.includes(wanted));
   view.sort((a, b) => sign * order(a, b) || text(a.key, b.key) || a.id - b.id);
-  const count = `${view.length} of ${locks.size} locks`;
-  if ($("count").textContent !== count) $("count").textContent = count;
+  say($("count"), `${view.length} of ${locks.size} locks`);
   $("table").setAttribute("aria-rowcount", view.length + 1);
   draw();
 }
@@ -66,36 +67,32 @@ function cell(row, kind, name) {
   row.append(made);
   return made;
 }
+function button(text, act) {
+  const made = Object.assign(document.createElement("button"), {type: "button", textContent: text});
+  made.addEventListener("click", act);
+  return made;
+}
 function newRow(lock) {
   const row = document.createElement("tr");
   row.className = "lock";
   const key = cell(row, "th", "key");
   key.scope = "row";
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = visible(lock.key);
-  button.addEventListener("click", () => open(lock));
-  key.append(button);
+  key.append(button(visible(lock.key), () => open(lock)));
   cell(row, "td", "owner").textContent = ownerOf(lock);
-  cell(row, "td", "age");
-  cell(row, "td", "remaining");
-  cell(row, "td", "waiting");
-  cell(row, "td", "fence");
+  for (const name of ["age", "waiting", "remaining", "fence"]) cell(row, "td", name);
+  if (breaking) cell(row, "td", "act").append(button("Break …", () => open(lock)));
   return row;
 }
+function say(element, text) { if (element.textContent !== text) element.textContent = text; }
 function tell(row, lock) {
-  const say = (cell, text) => { if (cell.textContent !== text) cell.textContent = text; };
-  say(row.children[2], ageOf(lock));
-  say(row.children[3], remainingOf(lock));
-  say(row.children[4], waitingOf(lock));
-  say(row.children[5], fenceOf(lock));
+  [ageOf, waitingOf, remainingOf, fenceOf].forEach((of, i) => say(row.children[i + 2], of(lock)));
 }
 function space() {
   const row = document.createElement("tr");
   row.className = "space";
   row.setAttribute("aria-hidden", "true");
   row.append(document.createElement("td"));
-  row.firstChild.colSpan = 6;
+  row.firstChild.colSpan = breaking ? 7 : 6;
   return row;
 }
 const above = space(), below = space();
@@ -133,8 +130,11 @@ function draw() {
 
 function tick() {
   for (const [id, row] of drawn) { const lock = locks.get(id); if (lock) tell(row, lock); }
+  let longest = Infinity;
+  for (const {first} of queues.values()) longest = Math.min(longest, first[0].since);
+  say($("waits"), queues.size ? `${queues.size} waited for, the longest for ${length(now() - longest)}` : "");
   if (opened) {
-    $("dAge").textContent = ageOf(opened);
+    $("dAge").textContent = ageOf(opened) + (opened.id ? `, since ${clock(opened.since)}` : "");
     $("dFence").textContent = fenceOf(opened);
     $("dWaiting").textContent = waitersOf(opened);
     $("dRemaining").textContent = locks.has(opened.id) ? remainingOf(opened) : opened.id ? "not held like this any more" : "not held";
@@ -149,8 +149,8 @@ function apply(change) {
     const known = locks.get(id) ?? {};  // a grant of which more is known now
     locks.set(id, Object.assign(known, {id, key, owner, since, before, end, fence, share, search: `${visible(key)}\n${visible(owner ?? "")}`.toLowerCase()}));
   }
-  for (const [key, count, first, mean] of change.queues ?? []) {
-    if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share})), mean});
+  for (const [key, count, first] of change.queues ?? []) {
+    if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share}))});
     else queues.delete(key);
   }
   if (change.all && opened?.id) {  // the numbers may be those of another process
@@ -180,7 +180,7 @@ async function lookAtLocks() {
     $("health").className = state.fault ? "bad" : "";
     $("health").textContent = state.fault ? `not up to date: ${state.fault}` : `up, answers in ${state.tookMs} ms`;
     if (state.changes.map(apply).some(Boolean)) arrange();
-    else tick();
+    tick();
   } catch {
     noAnswer();
   }
@@ -194,7 +194,7 @@ async function watch(look, pause) {
 // People who listen hear of a change at most every ten seconds.
 let said = "";
 setInterval(() => {
-  const news = $("health").className ? $("health").textContent : $("count").textContent;
+  const news = $("health").className ? $("health").textContent : `${$("count").textContent} ${$("losses").textContent}`;
   if (news !== said) $("spoken").textContent = said = news;
 }, 10000);
 
@@ -207,14 +207,9 @@ function open(lock) {
   $("break").hidden = $("warning").hidden = !breaking || !opened.id;
   $("break").disabled = false;
   $("dTimeline").replaceChildren();
-  $("dLanes").replaceChildren();
   tick();
   $("details").showModal();
   lookAtActivity();
-}
-// Whoever holds it; a key that is free has a number that no grant has.
-function openKey(key) {
-  open([...locks.values()].find(lock => lock.key === key) ?? {id: 0, key, owner: null, fence: null});
 }
 $("close").addEventListener("click", () => $("details").close());
 $("details").addEventListener("close", () => { if (!$("details").open) opened = null; });
@@ -244,6 +239,7 @@ $("form").addEventListener("submit", async event => {
   $("answer").textContent = detail;
 });
 
+document.querySelector("th.act").hidden = !breaking;
 for (const heading of document.querySelectorAll("th[data-sort]")) {
   heading.firstChild.addEventListener("click", () => {
     down = sort === heading.dataset.sort && !down;
