@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -44,6 +45,12 @@ std::string field(const std::string& json, const std::string& name) {
   if (begin == std::string::npos) return {};
   const std::size_t from = begin + name.size() + 4;
   return json.substr(from, json.find('"', from) - from);
+}
+
+/// The machine's own, or another one of which the environment tells the command.
+std::string etcdProgram() {
+  const char* const given = std::getenv("LOCKKEEPER_ETCD");
+  return given ? given : "etcd";
 }
 
 constexpr const char* everyLock =
@@ -148,7 +155,7 @@ std::vector<std::string> EtcdCluster::commandLine(std::size_t node) const {
   std::string cluster;
   for (std::size_t i = 0; i < nodes_.size(); ++i) cluster += (i == 0 ? "" : ",") + name(i) + "=" + peer(i);
   // The operating system stays up, so nothing that is killed needs the disk.
-  std::vector<std::string> line{"etcd",
+  std::vector<std::string> line{etcdProgram(),
                                 "--name=" + name(node),
                                 "--data-dir=" + (folder_ / std::to_string(node) / "data").string(),
                                 "--unsafe-no-fsync",
