@@ -6,10 +6,12 @@
 #include "database_server.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/rate_contract.h"
+#include "postgres_server.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
 
@@ -95,13 +97,31 @@ RateFactory mysql(const char* name, Brand brand, std::string scheme) {
   return {.name = name, .open = open, .arrivals = 5000};
 }
 
+/// As a user of the database who may do what the driver says that it needs, and nothing else.
+RateFactory postgres() {
+  const auto server = std::make_shared<std::unique_ptr<PostgresServer>>();
+  const auto open = [server](std::shared_ptr<Clock> clock) {
+    if (!*server) {
+      *server = std::make_unique<PostgresServer>();
+      (*server)->makeLocks();
+    }
+    StoreRegistry registry;
+    lockkeeper::postgres::use(registry);
+    Environment environment;
+    environment.clock = std::move(clock);
+    return registry.openRates((*server)->uri("postgres+version"), environment);
+  };
+  return {.name = "Postgres", .open = open, .arrivals = 5000};
+}
+
 // Made once: GoogleTest asks again for each test, and each answer would start servers of its own.
 const std::vector<RateFactory>& stores() {
   static const std::vector<RateFactory> factories{
       memoryOnFakeClock(), memory("SystemClock", systemClock()), redis("Redis", {}, "", 20'000),
       // The same scripts, which only have to be permitted.
       redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@", 2000), redisCluster(),
-      mysql("Mariadb", Brand::mariadb, "mysql+getlock"), mysql("Mysql", Brand::mysql, "mysql+version")};
+      mysql("Mariadb", Brand::mariadb, "mysql+getlock"), mysql("Mysql", Brand::mysql, "mysql+version"),
+      postgres()};
   return factories;
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/rate_policy.h"
 #include "postgres_fixture.h"
 #include "succeeds_in_the_end.h"
 
@@ -50,6 +52,11 @@ TEST_F(PostgresHosts, TheOneThatTakesTheWritesIsUsedAndLookedForAgain) {
   const Claimant who;
   const AcquireResult first = driver->acquire(who.request());
   ASSERT_TRUE(granted(first));
+  RateDriver& limits = *capability<RateDriver>(*driver);
+  const RatePolicy policy("p", {.rate = {3, 24h}});
+  RateCharge charge{.key = "k", .law = &policy.law(), .cost = 2};
+  limits.take({&charge, 1}, soon());
+  ASSERT_EQ(charge.outcome.granted, 1);
   primary.kill();
   standby->execute("ALTER SYSTEM SET synchronous_standby_names = ''", "postgres");
   standby->promote();
@@ -58,6 +65,9 @@ TEST_F(PostgresHosts, TheOneThatTakesTheWritesIsUsedAndLookedForAgain) {
   ASSERT_TRUE(granted(again)) << "the standby has the lock";
   EXPECT_EQ(std::get<Granted>(again).fence, std::get<Granted>(first).fence);
   EXPECT_GE(doubts->count, 1) << "all leases are to be renewed there";
+  succeedsInTheEnd([&] { limits.take({&charge, 1}, soon()); });
+  EXPECT_EQ(charge.outcome.granted, 0) << "the standby has what was charged";
+  EXPECT_EQ(charge.outcome.remaining, 1);
 }
 
 // The old primary comes back and takes writes, as after a cut of the network.

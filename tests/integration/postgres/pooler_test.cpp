@@ -5,8 +5,10 @@
 #include <thread>
 #include <vector>
 
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/rate_policy.h"
 #include "pg_bouncer.h"
 #include "postgres_fixture.h"
 #include "succeeds_in_the_end.h"
@@ -80,6 +82,25 @@ TEST_F(PostgresPooler, SharesAreRenewedAndReleased) {
   EXPECT_EQ(first.release(), ReleaseResult::released);
   EXPECT_EQ(second.release(), ReleaseResult::released);
   EXPECT_TRUE(locks.tryLock(key));
+}
+
+TEST_F(PostgresPooler, ACrowdGetsExactlyTheLimit) {
+  const RatePolicy policy("p", {.rate = {50, 24h}});
+  const std::string key = Claimant{}.key;
+  std::atomic<std::int64_t> allowed = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto driver = openPostgres(pooler.uri(), "connectTimeout=10s");
+      for (int call = 0; call < 20; ++call) {
+        RateCharge charge{.key = key, .law = &policy.law()};
+        capability<RateDriver>(*driver)->take({&charge, 1}, in(30s));
+        allowed += charge.outcome.granted;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(allowed, 50);
 }
 
 // What we set for our transactions must not reach those of others, who use the same sessions.

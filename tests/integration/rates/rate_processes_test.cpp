@@ -9,6 +9,7 @@
 
 #include "database_server.h"
 #include "lockkeeper/testing/rate/admissions.h"
+#include "postgres_server.h"
 #include "process.h"
 #include "rate_taker.h"
 #include "redis_server.h"
@@ -51,6 +52,12 @@ void expectOneChainWithinTheBound(const std::string& store) {
 TEST(RateProcesses, ShareOneChainOfAdmissionsOnRedis) {
   const RedisServer server;
   expectOneChainWithinTheBound(server.uri());
+}
+
+TEST(RateProcesses, ShareOneChainOfAdmissionsOnPostgres) {
+  PostgresServer server;
+  server.makeLocks();
+  expectOneChainWithinTheBound(server.uri("postgres+version"));
 }
 
 class RateProcessesOn : public ::testing::TestWithParam<Brand> {};

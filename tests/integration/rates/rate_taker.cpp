@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -17,6 +18,7 @@ int takeOften(const std::string& store, int often) {
   StoreRegistry registry;
   redis::use(registry);
   mysql::use(registry);
+  postgres::use(registry);
   const auto driver = registry.openRates(store);
   const RatePolicy policy = takersPolicy();
   for (int count = 0; count < often; ++count) {

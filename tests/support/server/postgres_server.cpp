@@ -142,11 +142,12 @@ std::string PostgresServer::uri(const std::string& scheme, std::uint16_t port) {
 }
 
 void PostgresServer::makeLocks() {
-  execute(readFile(LOCKKEEPER_POSTGRES_SCHEMA));
+  for (const char* const file : {"version.sql", "rates.sql"})
+    execute(readFile(std::string(LOCKKEEPER_POSTGRES_SCHEMAS) + file));
   execute(
       "CREATE ROLE keeper LOGIN PASSWORD 'p@ss/word';"
       "GRANT SELECT, INSERT, UPDATE, DELETE ON lockkeeper_locks, lockkeeper_locks_shares, "
-      "lockkeeper_locks_waiters TO keeper;"
+      "lockkeeper_locks_waiters, lockkeeper_rates TO keeper;"
       "GRANT USAGE ON SEQUENCE lockkeeper_locks_places TO keeper");
 }
 

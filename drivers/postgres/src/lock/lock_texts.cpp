@@ -2,27 +2,14 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <initializer_list>
 #include <string_view>
-#include <utility>
 
 #include "lockkeeper/driver/inspection.h"
 #include "schema.h"
+#include "session/filled.h"
 
 namespace lockkeeper::postgres {
 namespace {
-
-using Names = std::initializer_list<std::pair<std::string_view, std::string>>;
-
-// The text with the values of the names that stand in it in braces.
-std::string filled(std::string text, Names names) {
-  for (const auto& [name, value] : names) {
-    const std::string written = "{" + std::string(name) + "}";
-    for (auto at = text.find(written); at != text.npos; at = text.find(written, at + value.size()))
-      text.replace(at, written.size(), value);
-  }
-  return text;
-}
 
 // Of both names together there is no room for a channel's name.
 std::string channelOf(const std::string& table) {

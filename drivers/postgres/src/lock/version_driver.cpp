@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "limit/rate_table.h"
 #include "lock/lock_table.h"
 #include "lock/lock_texts.h"
 #include "lock/wake_ups.h"
@@ -53,7 +54,9 @@ bool isOldGrant(const Granted& granted, const AcquireRequest& request, Instant n
 class VersionDriver::Impl {
  public:
   Impl(const ServerOptions& options, const std::string& tableName, const Environment& environment)
-      : texts(options.schema, tableName), sessions(options, tablesOf(options, tableName), environment) {
+      : texts(options.schema, tableName),
+        sessions(options, tablesOf(options, tableName), environment),
+        rates(options, environment) {
     sessions.onNewPrimary([this] { doubts.claimsInDoubt(); });
   }
 
@@ -69,6 +72,7 @@ class VersionDriver::Impl {
   Sessions sessions;
   LockTable table{sessions, texts};
   WakeUps wakeUps{sessions, texts.channel};
+  RateTable rates;
 
  private:
   void leaveQueue(const Claim& claim, Instant deadline) noexcept;
@@ -248,6 +252,7 @@ Promises VersionDriver::promises() const {
 std::string VersionDriver::name() const { return impl_->sessions.options().display; }
 
 void* VersionDriver::findCapability(const std::type_info& type) noexcept {
+  if (type == typeid(RateDriver)) return static_cast<RateDriver*>(&impl_->rates);
   return capabilityOf<Waitable, Batchable, BatchReleasing, Browsable, WaiterBrowsable, Breakable, Permits,
                       LossReporting, DoubtReporting>(*this, type);
 }

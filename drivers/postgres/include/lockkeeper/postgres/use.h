@@ -6,7 +6,7 @@ namespace lockkeeper {
 class StoreRegistry;
 }
 
-/// Locks on PostgreSQL.
+/// Locks and limits on PostgreSQL.
 namespace lockkeeper::postgres {
 
 /// Adds the scheme `postgres+version` to `registry`.

@@ -81,6 +81,7 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
   /// that takes over has all of them.
   Promises promises() const override;
   std::string name() const override;
+  /// RateDriver keeps limits in the table lockkeeper_rates, on sessions of its own.
   void* findCapability(const std::type_info& type) noexcept override;
 
   void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
