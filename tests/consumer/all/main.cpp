@@ -3,9 +3,9 @@
 #include <lockkeeper/memory/memory_driver.h>
 #include <lockkeeper/migration/open.h>
 #include <lockkeeper/mysql/use.h>
-#include <lockkeeper/mysql/versioned_row.h>
 #include <lockkeeper/postgres/use.h>
 #include <lockkeeper/redis/use.h>
+#include <lockkeeper/rows/versioned_row.h>
 #include <lockkeeper/store_registry.h>
 #include <lockkeeper/testing/fake_clock.h>
 
@@ -18,7 +18,7 @@ int main() {
   lockkeeper::mysql::use(stores);
   lockkeeper::postgres::use(stores);
   lockkeeper::etcd::use(stores);
-  const lockkeeper::mysql::VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}});
+  const lockkeeper::VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}});
   lockkeeper::Environment environment;
   environment.clock = std::make_shared<lockkeeper::testing::FakeClock>();
   const lockkeeper::migration::MigrationStores fromTo{.from = "memory:", .to = "memory:", .stateStore = ""};

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
 
@@ -28,9 +30,14 @@ ValueFactory on(std::string name, const std::function<std::string(const Server&)
             if (!*server) *server = std::make_unique<Server>();
             StoreRegistry registry;
             redis::use(registry);
+            postgres::use(registry);
             return registry.openValues(uriOf(**server));
           }};
 }
+
+struct PostgresOfValues : PostgresServer {
+  PostgresOfValues() { makeLocks(); }
+};
 
 /// All clients of one memory store are one object.
 ValueFactory inMemory() {
@@ -40,7 +47,10 @@ ValueFactory inMemory() {
 
 const auto& stores = *new auto(::testing::ValuesIn(std::vector<ValueFactory>{
     inMemory(), on<RedisServer>("Redis", [](const auto& server) { return server.uri(); }),
-    on<RedisCluster>("Cluster", [](const auto& cluster) { return cluster.uri(); })}));
+    on<RedisCluster>("Cluster", [](const auto& cluster) { return cluster.uri(); }),
+    on<PostgresOfValues>("Postgres", [](const auto& server) {
+      return server.uri("postgres+version") + "?connectTimeout=10s";
+    })}));
 
 INSTANTIATE_TEST_SUITE_P(Stores, ValueContract, stores, valueFactoryName);
 

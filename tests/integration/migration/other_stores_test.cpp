@@ -3,6 +3,9 @@
 #include "database_server.h"
 #include "etcd_cluster.h"
 #include "live_fleet.h"
+#ifdef LOCKKEEPER_WITH_POSTGRES
+#include "postgres_server.h"
+#endif
 #include "redis_cluster.h"
 #include "redlock_uri.h"
 #include "sentinel_group.h"
@@ -89,6 +92,14 @@ TEST_F(OtherStores, AStoreThatCannotKeepTheStateSaysWhatToConfigure) {
 TEST_F(OtherStores, MovesFromOneRedisToEtcdAndBack) {
   const EtcdCluster cluster;
   move(oldUri(), cluster.uri() + "?ioTimeout=2s");
+}
+#endif
+
+#ifdef LOCKKEEPER_WITH_POSTGRES
+TEST_F(OtherStores, MovesFromPostgresToRedis) {
+  PostgresServer server;
+  server.makeLocks();
+  move(server.uri("postgres+version"), oldUri());
 }
 #endif
 

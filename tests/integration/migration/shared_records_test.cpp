@@ -5,6 +5,9 @@
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "migration_fixture.h"
+#ifdef LOCKKEEPER_WITH_POSTGRES
+#include "postgres_server.h"
+#endif
 
 namespace lockkeeper::test {
 namespace {
@@ -12,14 +15,21 @@ namespace {
 using namespace std::chrono_literals;
 
 /// What every store that keeps shared records must do.
-class Records : public ::testing::TestWithParam<bool> {
+class Records : public ::testing::TestWithParam<std::string> {
  protected:
   Records() {
-    if (GetParam()) {
+    if (GetParam() == "Memory") {
+      driver = std::make_shared<MemoryDriver>();
+    } else if (GetParam() == "Redis") {
       redis_ = std::make_unique<RedisServer>();
       driver = openStore(redis_->uri());
     } else {
-      driver = std::make_shared<MemoryDriver>();
+#ifdef LOCKKEEPER_WITH_POSTGRES
+      static PostgresServer server;
+      static const bool isReady = (server.makeLocks(), true);
+      if (isReady) server.execute("TRUNCATE lockkeeper_locks_records");
+      driver = openStore(server.uri("postgres+version") + "?connectTimeout=10s");
+#endif
     }
     store = capability<SharedRecords>(driver);
   }
@@ -136,8 +146,12 @@ TEST_P(Records, IsNoLock) {
   EXPECT_EQ(listed, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Records, ::testing::Bool(),
-                         [](const auto& of) { return of.param ? "Redis" : "Memory"; });
+const auto recordsName = [](const auto& of) { return of.param; };
+
+INSTANTIATE_TEST_SUITE_P(Stores, Records, ::testing::Values("Memory", "Redis"), recordsName);
+#ifdef LOCKKEEPER_WITH_POSTGRES
+INSTANTIATE_TEST_SUITE_P(Rows, Records, ::testing::Values("Postgres"), recordsName);
+#endif
 
 }  // namespace
 }  // namespace lockkeeper::test

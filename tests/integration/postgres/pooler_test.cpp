@@ -1,5 +1,6 @@
 // Behind PgBouncer in transaction mode, where each transaction may be on another session of the server.
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -8,7 +9,12 @@
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/postgres/server_rows.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/rate_policy.h"
+#include "lockkeeper/rows/versioned_row.h"
+#include "lockkeeper/store/shared_records.h"
+#include "lockkeeper/store_registry.h"
 #include "pg_bouncer.h"
 #include "postgres_fixture.h"
 #include "succeeds_in_the_end.h"
@@ -101,6 +107,49 @@ TEST_F(PostgresPooler, ACrowdGetsExactlyTheLimit) {
   }
   threads.clear();
   EXPECT_EQ(allowed, 50);
+}
+
+TEST_F(PostgresPooler, ValuesAndRecordsAreKept) {
+  StoreRegistry registry;
+  postgres::use(registry);
+  const auto values = registry.openValues(pooler.uri() + "?connectTimeout=10s");
+  const std::string key = Claimant{}.key;
+  EXPECT_TRUE(values->add(key, "1", 1h, soon()));
+  EXPECT_FALSE(values->add(key, "2", 1h, soon()));
+  EXPECT_EQ(values->get(key, soon()), "1");
+  const auto driver = openPostgres(pooler.uri(), "connectTimeout=10s");
+  auto& records = *capability<SharedRecords>(*driver);
+  EXPECT_TRUE(records.write(key, "member", "1", 1min, {}, soon()).empty());
+  EXPECT_FALSE(records.replace(key, "rules", std::nullopt, "2", std::array{KnownRecord{"other"}}, soon()));
+  EXPECT_TRUE(records.replace(key, "rules", std::nullopt, "2", {}, soon()));
+  EXPECT_EQ(records.read(key, soon()).size(), 2U);
+}
+
+TEST_F(PostgresPooler, TransactionsOfRowsHoldTogether) {
+  store.server.execute(
+      "DROP TABLE IF EXISTS accounts; CREATE TABLE accounts (iban TEXT PRIMARY KEY, balance BIGINT, version "
+      "BIGINT NOT NULL DEFAULT 0); INSERT INTO accounts VALUES ('DE1', 0); GRANT SELECT, UPDATE ON accounts "
+      "TO "
+      "keeper");
+  postgres::ServerRows rows(
+      StoreUri::parse(pooler.uri().replace(0, sizeof("postgres+version") - 1, "postgres")),
+      {.operationTimeout = 15s});
+  const VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}},
+                              {.attempts = 1000});
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) {
+        EXPECT_EQ(accounts.update(rows, "DE1",
+                                  [](const SqlRow& row, postgres::ServerRows::Transaction&) {
+                                    return std::optional(SqlRow{std::get<std::int64_t>(row[0]) + 1});
+                                  }),
+                  RowOutcome::committed);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(store.server.ask("SELECT balance FROM accounts"), "40");
 }
 
 // What we set for our transactions must not reach those of others, who use the same sessions.

@@ -142,12 +142,12 @@ std::string PostgresServer::uri(const std::string& scheme, std::uint16_t port) {
 }
 
 void PostgresServer::makeLocks() {
-  for (const char* const file : {"version.sql", "rates.sql"})
-    execute(readFile(std::string(LOCKKEEPER_POSTGRES_SCHEMAS) + file));
+  for (const auto& file : std::filesystem::directory_iterator(LOCKKEEPER_POSTGRES_SCHEMA))
+    execute(readFile(file.path()));
   execute(
       "CREATE ROLE keeper LOGIN PASSWORD 'p@ss/word';"
       "GRANT SELECT, INSERT, UPDATE, DELETE ON lockkeeper_locks, lockkeeper_locks_shares, "
-      "lockkeeper_locks_waiters, lockkeeper_rates TO keeper;"
+      "lockkeeper_locks_waiters, lockkeeper_locks_records, lockkeeper_locks_values, lockkeeper_rates TO keeper;"
       "GRANT USAGE ON SEQUENCE lockkeeper_locks_places TO keeper");
 }
 

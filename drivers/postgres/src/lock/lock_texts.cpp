@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "lockkeeper/driver/inspection.h"
-#include "schema.h"
 #include "session/filled.h"
 
 namespace lockkeeper::postgres {
@@ -233,15 +232,6 @@ AND (e.lock_key, e.token) IN (SELECT k.lock_key, k.token FROM (SELECT lock_key, 
   WHERE k.expires_at < {now} - interval '1 day' LIMIT 100))";
 
 }  // namespace
-
-std::string schemaOf(const std::string& schema, const std::string& table) {
-  std::string text = versionSchema;
-  constexpr std::string_view name = "\"public\".\"lockkeeper_locks";
-  const std::string ours = "\"" + schema + "\".\"" + table;
-  for (auto at = text.find(name); at != text.npos; at = text.find(name, at + ours.size()))
-    text.replace(at, name.size(), ours);
-  return text;
-}
 
 LockTexts::LockTexts(const std::string& schema, const std::string& table)
     : locks("\"" + schema + "\".\"" + table + "\""),

@@ -77,7 +77,4 @@ struct LockTexts {
   std::array<std::string, 3> clearUnused;
 };
 
-/// What makes the tables.
-std::string schemaOf(const std::string& schema, const std::string& table);
-
 }  // namespace lockkeeper::postgres

@@ -14,6 +14,9 @@
 #include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/loss_listeners.h"
 #include "lockkeeper/error.h"
+#include "records/shared_records.h"
+#include "schema.h"
+#include "schema_tables.h"
 #include "session/server_options.h"
 #include "session/sessions.h"
 
@@ -31,17 +34,11 @@ constexpr milliseconds firstPoll{20};
 constexpr milliseconds longestPoll{200};
 // Others may keep a row for a moment. After so many failures in a row, the caller hears of it.
 constexpr int mostContentions = 3;
-// The names of the other tables and of the sequence have as much behind it.
-constexpr std::size_t longestTable = 63 - sizeof("_waiters") + 1;
 constexpr std::uint32_t releasesBetweenClearings = 128;
 constexpr milliseconds longestClearing{300};
 // How often the hosts are asked who takes the writes, or, if there is one, notifications are read.
 constexpr milliseconds checkHostsEvery{2000};
 constexpr milliseconds hearEvery{1000};
-
-Tables tablesOf(const ServerOptions& options, const std::string& table) {
-  return {.script = schemaOf(options.schema, table), .file = "version.sql"};
-}
 
 // A row that others kept for a while has used up too much of the lease.
 bool isOldGrant(const Granted& granted, const AcquireRequest& request, Instant now) {
@@ -55,8 +52,9 @@ class VersionDriver::Impl {
  public:
   Impl(const ServerOptions& options, const std::string& tableName, const Environment& environment)
       : texts(options.schema, tableName),
-        sessions(options, tablesOf(options, tableName), environment),
-        rates(options, environment) {
+        sessions(options, namedTables(versionSchema, "version.sql", options.schema, tableName), environment),
+        rates(options, environment),
+        records(options, tableName, environment) {
     sessions.onNewPrimary([this] { doubts.claimsInDoubt(); });
   }
 
@@ -73,6 +71,7 @@ class VersionDriver::Impl {
   LockTable table{sessions, texts};
   WakeUps wakeUps{sessions, texts.channel};
   RateTable rates;
+  PostgresRecords records;
 
  private:
   void leaveQueue(const Claim& claim, Instant deadline) noexcept;
@@ -83,9 +82,7 @@ class VersionDriver::Impl {
 };
 
 VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
-    : impl_(std::make_unique<Impl>(ServerOptions::fromUri(uri, {"table"}),
-                                   identifier(uri, "table", "lockkeeper_locks", longestTable), environment)) {
-}
+    : impl_(std::make_unique<Impl>(ServerOptions::fromUri(uri, {"table"}), tableOf(uri), environment)) {}
 
 VersionDriver::~VersionDriver() {
   // Closing an inherited session properly would close the parent's: leaking it is right.
@@ -253,6 +250,7 @@ std::string VersionDriver::name() const { return impl_->sessions.options().displ
 
 void* VersionDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(RateDriver)) return static_cast<RateDriver*>(&impl_->rates);
+  if (type == typeid(SharedRecords)) return static_cast<SharedRecords*>(&impl_->records);
   return capabilityOf<Waitable, Batchable, BatchReleasing, Browsable, WaiterBrowsable, Breakable, Permits,
                       LossReporting, DoubtReporting>(*this, type);
 }

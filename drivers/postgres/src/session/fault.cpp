@@ -26,12 +26,6 @@ bool isOneOf(std::string_view state, const std::array<std::string_view, N>& stat
   return std::ranges::find(states, state) != states.end();
 }
 
-// A serialization failure, a deadlock, a row that others keep (NOWAIT or lock_timeout), and a statement that
-// was broken off, by somebody or by statement_timeout.
-bool isContention(std::string_view state) {
-  return isOneOf(state, std::array<std::string_view, 4>{"40001", "40P01", "55P03", "57014"});
-}
-
 // Classes: of authorisations, of databases and schemas that do not exist, and of what is not as the statement
 // says: the table is of another kind, or a right is missing.
 bool isMisconfigured(std::string_view state) {
@@ -67,12 +61,17 @@ std::string schemaHint(std::string_view file) {
 
 }  // namespace
 
+// A serialization failure, a deadlock, a row that others keep (NOWAIT or lock_timeout), and a statement that
+// was broken off, by somebody or by statement_timeout.
+bool isContention(std::string_view state) {
+  return isOneOf(state, std::array<std::string_view, 4>{"40001", "40P01", "55P03", "57014"});
+}
+
 bool endsSession(const PGresult* result) {
   const std::string severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   return severity == "FATAL" || severity == "PANIC" || severity.empty();
 }
 
-// A standby says 25006 to a statement that writes, and 0A000 to a transaction that may.
 void throwFault(const PGresult* result, Effect effect, const std::string& display,
                 std::string_view schemaFile) {
   const std::string state = field(result, PG_DIAG_SQLSTATE);
@@ -84,7 +83,7 @@ void throwFault(const PGresult* result, Effect effect, const std::string& displa
     throw StoreUnavailable(line);
   }
   if (isContention(state)) throw Contention(line);
-  if (state == "25006" || state == "0A000") throw NotPrimary(line);
+  if (state == "25006") throw NotPrimary(line);
   if (state == "42P01") throw ConfigError(line + schemaHint(schemaFile));
   if (isMisconfigured(state)) throw ConfigError(line);
   throw StoreUnavailable(line);

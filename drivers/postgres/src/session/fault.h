@@ -27,6 +27,9 @@ enum class Effect {
   unknown,  ///< OutcomeUnknown.
 };
 
+/// Whether this SQLSTATE is an error for which Contention is thrown.
+bool isContention(std::string_view state);
+
 /// Whether the server ends the session with this error.
 bool endsSession(const pg_result* result);
 

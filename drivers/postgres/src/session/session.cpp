@@ -11,7 +11,7 @@ namespace lockkeeper::postgres {
 namespace {
 
 // A standby refuses the second half.
-constexpr std::string_view begins = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
+constexpr std::string_view beginning = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 constexpr std::string_view commits = "COMMIT";
 constexpr std::string_view rollsBack = "ROLLBACK";
 
@@ -61,6 +61,14 @@ std::vector<Result> Session::transact(std::span<const Statement> statements, Ins
   return run(statements, Form::transaction, deadline);
 }
 
+std::vector<Result> Session::begin(std::span<const Statement> statements, Instant deadline) {
+  return run(statements, Form::opening, deadline);
+}
+
+Result Session::proceed(const Statement& statement, Instant deadline) {
+  return std::move(run({&statement, 1}, Form::step, deadline).front());
+}
+
 Result Session::command(std::string_view text, Instant deadline) {
   return std::move(run(std::vector<Statement>{{text}}, Form::alone, deadline).front());
 }
@@ -95,22 +103,22 @@ std::vector<Result> Session::run(std::span<const Statement> statements, Form for
 
 // What has no BEGIN is committed at the end of all, so nothing of it before that has arrived.
 void Session::send(std::span<const Statement> statements, Form form, Instant until) {
-  const bool isPrepared = facts_.isDirect;
+  const bool isPrepared = facts_.isDirect && form != Form::opening && form != Form::step;
   preparing_.clear();
   for (const Statement& each : statements) {
     if (isPrepared && !each.values.empty() && !prepared_.contains(each.text))
       preparing_.push_back(prepared_.emplace(each.text, "lockkeeper_" + std::to_string(names_++)).first);
   }
-  isPipeline_ = form == Form::transaction || !preparing_.empty();
+  isPipeline_ = begins(form) || !preparing_.empty();
   if (isPipeline_ && PQenterPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
   for (const auto& each : preparing_) {
     if (PQsendPrepare(connection(), each->second.c_str(), each->first.c_str(), 0, nullptr) == 0)
       lose(PQerrorMessage(connection()));
   }
   if (!preparing_.empty()) flush(until);
-  if (form == Form::transaction) {
+  if (begins(form)) {
     effect_ = Effect::unknown;
-    sendOne({begins}, false);
+    sendOne({beginning}, false);
     if (!facts_.isDirect) sendOne({localPins()}, false);
   }
   // While a client stands still in the middle of a transaction that it sends, no timeout of the server runs.
@@ -155,12 +163,12 @@ void Session::flush(Instant until) {
 }
 
 std::vector<Result> Session::receive(std::size_t statements, Form form, Instant until) {
-  const bool isTransaction = form == Form::transaction;
-  const std::size_t before = preparing_.size() + (isTransaction ? (facts_.isDirect ? 1 : 2) : 0);
-  const std::size_t all = statements + before + (isTransaction ? 1 : 0);
+  const std::size_t before = preparing_.size() + (begins(form) ? (facts_.isDirect ? 1 : 2) : 0);
+  const std::size_t all = statements + before + (form == Form::transaction ? 1 : 0);
   std::vector<Result> results;
   std::unique_ptr<Result> failed;  // Owns `fault`.
   const PGresult* fault = nullptr;
+  bool isOfBegin = false;
   for (std::size_t i = 0; i < all; ++i) {
     bool isDone = false;
     while (PGresult* const each = next(until)) {
@@ -175,6 +183,7 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
         }
       } else if (fault == nullptr && status != PGRES_PIPELINE_ABORTED) {
         fault = each;
+        isOfBegin = begins(form) && i == preparing_.size();
         failed = std::make_unique<Result>(std::move(result));
       }
       if (PQstatus(connection()) != CONNECTION_OK) break;
@@ -194,14 +203,15 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
   if (fault != nullptr) {
     const Effect effect = effect_;
     try {
-      if (isTransaction) command(rollsBack, until);
+      if (form != Form::alone) command(rollsBack, until);
     } catch (const Error&) {
       isLost_ = true;
     }
+    if (isOfBegin) throw NotPrimary(display_ + ": the server accepts no transaction that writes");
     throwFault(fault, effect, display_, schemaFile_);
   }
   if (results.size() != statements) lose("an answer is missing");
-  if (warned_)
+  if (warned_ && form != Form::opening && form != Form::step)
     throw OutcomeUnknown(display_ + ": the server warns that the commit may not have reached a standby");
   return results;
 }

@@ -40,6 +40,15 @@ class Session {
   /// The statements as one transaction, in one round trip: all or none of them. OutcomeUnknown as above.
   std::vector<Result> transact(std::span<const Statement> statements, Instant deadline);
 
+  /// Begins a transaction with the statements, in one round trip, and leaves it open for proceed() and
+  /// command("COMMIT"). After an error that leaves the session open it is rolled back. Statements are not
+  /// prepared: their texts may be an application's, and any number. OutcomeUnknown as above, although nothing
+  /// is committed.
+  /// @{
+  std::vector<Result> begin(std::span<const Statement> statements, Instant deadline);
+  Result proceed(const Statement& statement, Instant deadline);
+  /// @}
+
   /// A statement that is no transaction and needs no pins, such as LISTEN.
   Result command(std::string_view text, Instant deadline);
 
@@ -74,7 +83,8 @@ class Session {
 
  private:
   // How the statements of one round trip are sent.
-  enum class Form { alone, transaction };
+  enum class Form { alone, transaction, opening /* a transaction that stays open */, step /* of that one */ };
+  static bool begins(Form form) { return form == Form::transaction || form == Form::opening; }
 
   std::vector<Result> run(std::span<const Statement> statements, Form form, Instant until);
   void send(std::span<const Statement> statements, Form form, Instant until);

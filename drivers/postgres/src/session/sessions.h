@@ -82,6 +82,9 @@ class Sessions {
   /// Whether the session is with the server that was found to take the writes last.
   bool isCurrent(const Session& session) const { return session.term() == term_; }
 
+  /// A server has said that it takes no writes any more: its sessions are not used again.
+  void forgetPrimary();
+
   /// Asks all hosts which of them takes the writes, if there are several. Throws as use().
   void lookForPrimary(Instant deadline);
 
@@ -114,7 +117,6 @@ class Sessions {
   /// Throws unless the server is the one with the highest timeline so far.
   std::unique_ptr<Session> accept(LogIn& logIn);
   void makeTables(Session& session, Instant deadline);
-  void forgetPrimary();
   /// Returns when no statement of a session that was given up can have an effect any more.
   void endGivenUp(Session& session, Instant deadline);
 

@@ -22,6 +22,10 @@ void Result::Clear::operator()(pg_result* result) const { PQclear(result); }
 
 std::size_t Result::rows() const { return static_cast<std::size_t>(PQntuples(result_.get())); }
 
+std::size_t Result::columns() const { return static_cast<std::size_t>(PQnfields(result_.get())); }
+
+unsigned Result::typeOf(std::size_t column) const { return PQftype(result_.get(), static_cast<int>(column)); }
+
 bool Result::isNull(std::size_t row, std::size_t column) const {
   return PQgetisnull(result_.get(), static_cast<int>(row), static_cast<int>(column)) != 0;
 }

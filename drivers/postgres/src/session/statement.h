@@ -42,6 +42,9 @@ class Result {
   explicit Result(pg_result* result) : result_(result) {}
 
   std::size_t rows() const;
+  std::size_t columns() const;
+  /// The number of the column's type in pg_type.
+  unsigned typeOf(std::size_t column) const;
   bool isNull(std::size_t row, std::size_t column) const;
   /// Empty for NULL. Lives as long as the result.
   std::string_view text(std::size_t row, std::size_t column) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <lockkeeper/rows/versioned_row.h>
 #include <Poco/Data/Session.h>
 
 #include <cstdint>
@@ -9,6 +10,10 @@
 namespace pages {
 
 namespace mysql = lockkeeper::mysql;
+using lockkeeper::RowOutcome;
+using lockkeeper::SqlRow;
+using lockkeeper::SqlValue;
+using lockkeeper::VersionedRow;
 
 extern Poco::Data::Session session;
 extern const std::string iban;

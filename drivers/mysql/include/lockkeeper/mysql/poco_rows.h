@@ -1,30 +1,19 @@
 #pragma once
 
-#include <Poco/Data/LOB.h>
-#include <Poco/Data/MetaColumn.h>
-#include <Poco/Data/RecordSet.h>
 #include <Poco/Data/Session.h>
-#include <Poco/Data/Statement.h>
-#include <Poco/Dynamic/Var.h>
 #include <Poco/Exception.h>
-#include <Poco/Nullable.h>
 #include <Poco/Version.h>
 
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <exception>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "lockkeeper/mysql/row_database.h"
+#include "lockkeeper/rows/poco_statements.h"
 
-// VersionedRow on sessions of Poco::Data. The only public header that needs Poco: it is compiled with the
-// application's own, and is a part of no library.
+// VersionedRow on sessions of Poco::Data with MySQL or MariaDB.
 
 #define LOCKKEEPER_JOIN(a, b) a##b
 #define LOCKKEEPER_JOIN_VALUES(a, b) LOCKKEEPER_JOIN(a, b)
@@ -36,125 +25,9 @@ namespace lockkeeper::mysql {
 /// these functions.
 inline namespace LOCKKEEPER_POCO_NAMESPACE {
 
-/// What Poco has read from a column.
-inline SqlValue toSqlValue(const Poco::Dynamic::Var& value) {
-  if (value.isEmpty()) return std::monostate();
-  if (value.isInteger()) return value.convert<Poco::Int64>();
-  if (value.isNumeric()) return value.convert<double>();
-  if (value.type() != typeid(Poco::Data::BLOB)) return value.convert<std::string>();
-  const auto& bytes = value.extract<Poco::Data::BLOB>();
-  return std::string(bytes.begin(), bytes.end());
-}
-
-/// The statement with its values bound, not executed yet.
-inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::string& text,
-                                   const SqlRow& values) {
-  using Poco::Data::Keywords::bind;
-  Poco::Data::Statement statement(session);
-  statement << text;
-  for (const SqlValue& value : values) {
-    std::visit(
-        [&](const auto& plain) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, std::monostate>) {
-            statement, bind(Poco::Nullable<Poco::Int64>());
-          } else {
-            statement, bind(plain);
-          }
-        },
-        value);
-  }
-  return statement;
-}
-
-/// Whether Poco has read the column into a type that may be too small for it: it turns decimals into doubles,
-/// and drops fractions of a second.
-inline bool needsText(const Poco::Data::RecordSet& rows, std::size_t column) {
-  const auto type = rows.columnType(column);
-  return type == Poco::Data::MetaColumn::FDT_DOUBLE || type == Poco::Data::MetaColumn::FDT_TIMESTAMP ||
-         type == Poco::Data::MetaColumn::FDT_TIME;
-}
-
-/// A text as a number if a double can hold all its digits; otherwise the text.
-inline SqlValue toNumber(std::string text) {
-  if (text.empty() || text.find_first_not_of("+-.0123456789eE") != std::string::npos) return text;
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.find_first_of("eE") != std::string::npos) return number;
-  std::array<char, 400> shortest{};
-  const auto end =
-      std::to_chars(shortest.data(), shortest.data() + shortest.size(), number, std::chars_format::fixed);
-  std::string plain = text;
-  if (plain.find('.') != std::string::npos) {
-    plain.erase(plain.find_last_not_of('0') + 1);
-    if (plain.back() == '.') plain.pop_back();
-  }
-  if (plain == std::string(shortest.data(), end.ptr)) return number;
-  return text;
-}
-
-/// A statement for the same rows that reads such columns as text; empty if there are none.
-inline std::string selectText(const Poco::Data::RecordSet& rows, const std::string& text) {
-  std::string columns;
-  bool any = false;
-  for (std::size_t i = 0; i < rows.columnCount(); ++i) {
-    const std::string name = "`" + rows.columnName(i) + "`";
-    const bool asText = needsText(rows, i);
-    any = any || asText;
-    columns += (i == 0 ? "" : ", ") + (asText ? "CAST(" + name + " AS CHAR) AS " + name : name);
-  }
-  return any ? "SELECT " + columns + " FROM (" + text + ") AS exactly" : "";
-}
-
-/// RowTransaction's select() for any session. Columns that Poco cannot hold are read again as text, by a
-/// second statement for the row. Throws Poco's exceptions.
-inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
-                                       const SqlRow& values) {
-  Poco::Data::Statement statement = bound(session, text, values);
-  if (statement.execute() == 0) return std::nullopt;
-  const Poco::Data::RecordSet rows(statement);
-  if (const std::string exactly = selectText(rows, text); !exactly.empty()) {
-    // Asked again in another form, several rows could come in another order.
-    if (rows.rowCount() > 1) {
-      throw Poco::InvalidArgumentException(
-          "a statement that selects decimals or times must select one row: end it with LIMIT 1: " + text);
-    }
-    Poco::Data::Statement again = bound(session, exactly, values);
-    if (again.execute() == 0) return std::nullopt;
-    const Poco::Data::RecordSet texts(again);
-    SqlRow row;
-    for (std::size_t column = 0; column < texts.columnCount(); ++column) {
-      SqlValue value = toSqlValue(texts.value(column, 0));
-      const bool number = rows.columnType(column) == Poco::Data::MetaColumn::FDT_DOUBLE;
-      const auto* digits = std::get_if<std::string>(&value);
-      row.push_back(number && digits != nullptr ? toNumber(*digits) : std::move(value));
-    }
-    return row;
-  }
-  SqlRow row;
-  for (std::size_t column = 0; column < rows.columnCount(); ++column)
-    row.push_back(toSqlValue(rows.value(column, 0)));
-  return row;
-}
-
-/// All rows of a statement that selects integers and text, for any session. Throws Poco's exceptions.
-inline std::vector<SqlRow> selectRows(Poco::Data::Session& session, const std::string& text,
-                                      const SqlRow& values) {
-  Poco::Data::Statement statement = bound(session, text, values);
-  statement.execute();
-  const Poco::Data::RecordSet all(statement);
-  std::vector<SqlRow> rows(all.rowCount());
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    for (std::size_t column = 0; column < all.columnCount(); ++column) {
-      rows[row].push_back(toSqlValue(all.value(column, row)));
-    }
-  }
-  return rows;
-}
-
-/// RowTransaction's execute() for any session. Throws Poco's exceptions.
-inline std::size_t executeOn(Poco::Data::Session& session, const std::string& text, const SqlRow& values) {
-  return bound(session, text, values).execute();
-}
+using lockkeeper::executeOn;
+using lockkeeper::selectRow;
+using lockkeeper::selectRows;
 
 /// A transaction on the application's own session, which must not have one open. Afterwards the session is in
 /// autocommit mode. It uses only the rollback of Poco's own transactions: Poco's begin() leaves autocommit

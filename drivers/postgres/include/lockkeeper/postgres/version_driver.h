@@ -28,7 +28,8 @@ namespace lockkeeper::postgres {
 /// releases are one round trip, too. Leases end on the server's clock. Rows stay for a day, so that fences go
 /// on; releases then delete them, a few at a time. Shares of a key are rows of a second table ("_shares"),
 /// and those who wait for a key rows of a third one
-/// ("_waiters"), in their order; a release notifies the next one.
+/// ("_waiters"), in their order; a release notifies the next one. It keeps SharedRecords, too, in a fourth
+/// one ("_records"), by a connection of their own that the first call makes.
 ///
 /// URI parameters:
 ///

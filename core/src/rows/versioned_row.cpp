@@ -1,6 +1,5 @@
-#include "lockkeeper/mysql/versioned_row.h"
+#include "lockkeeper/rows/versioned_row.h"
 
-#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 
@@ -9,23 +8,22 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/internal/check_range.h"
-#include "session/reply_fault.h"
 
-namespace lockkeeper::mysql {
+namespace lockkeeper {
 namespace {
 
-constexpr int mostAttempts = 1000;
-constexpr std::chrono::milliseconds mostPause{std::chrono::hours{1}};
+constexpr int mostRowAttempts = 1000;
+constexpr std::chrono::milliseconds mostRowPause{std::chrono::hours{1}};
 
-// Both MySQL and SQLite take these quotes, so that a column may be called `order`.
-std::string name(std::string_view what, const std::string& identifier) {
+// In quotes, so that a column may be called `order`.
+std::string inBackticks(std::string_view what, const std::string& identifier) {
   checkName(what, identifier, "");
   return "`" + identifier + "`";
 }
 
-void checkOptions(const RetryOptions& options) {
-  checkRange("attempts", options.attempts, 1, mostAttempts);
-  checkDuration("longestPause", options.longestPause, std::chrono::milliseconds{0}, mostPause);
+void checkRetries(const RetryOptions& options) {
+  checkRange("attempts", options.attempts, 1, mostRowAttempts);
+  checkDuration("longestPause", options.longestPause, std::chrono::milliseconds{0}, mostRowPause);
   checkDuration("initialPause", options.initialPause, std::chrono::milliseconds{0}, options.longestPause);
 }
 
@@ -33,14 +31,14 @@ void checkOptions(const RetryOptions& options) {
 
 VersionedRow::VersionedRow(const VersionedTable& table, RetryOptions options)
     : options_(std::move(options)), columns_(table.columns.size()) {
-  checkOptions(options_);
-  const std::string rows = name("the table name", table.name);
-  const std::string version = name("the version column", table.version);
-  const std::string ofKey = " WHERE " + name("the key column", table.key) + " = ?";
+  checkRetries(options_);
+  const std::string rows = inBackticks("the table name", table.name);
+  const std::string version = inBackticks("the version column", table.version);
+  const std::string ofKey = " WHERE " + inBackticks("the key column", table.key) + " = ?";
   select_ = "SELECT ";
   update_ = "UPDATE " + rows + " SET ";
   for (const std::string& each : table.columns) {
-    const std::string column = name("a column", each);
+    const std::string column = inBackticks("a column", each);
     select_ += column + ", ";
     update_ += column + " = ?, ";
   }
@@ -77,14 +75,4 @@ void VersionedRow::pauseAfter(int attempt) const {
   pauseUntil(clock, saturatingAdd(clock.now(), backoff.next(*options_.environment.random)));
 }
 
-// Poco keeps the server's number in the text only. The last one counts: what stands before it may quote a
-// value that came from outside.
-bool tellsContention(const std::string& message) {
-  constexpr std::string_view mark = "errno]: ";
-  const auto at = message.rfind(mark);
-  if (at == std::string::npos) return false;
-  const long number = std::strtol(message.c_str() + at + mark.size(), nullptr, 10);
-  return number > 0 && kindOf(static_cast<unsigned>(number)) == FaultKind::contention;
-}
-
-}  // namespace lockkeeper::mysql
+}  // namespace lockkeeper
