@@ -147,7 +147,8 @@ void PostgresServer::makeLocks() {
   execute(
       "CREATE ROLE keeper LOGIN PASSWORD 'p@ss/word';"
       "GRANT SELECT, INSERT, UPDATE, DELETE ON lockkeeper_locks, lockkeeper_locks_shares, "
-      "lockkeeper_locks_waiters, lockkeeper_locks_records, lockkeeper_locks_values, lockkeeper_rates TO keeper;"
+      "lockkeeper_locks_waiters, lockkeeper_locks_records, lockkeeper_locks_values, lockkeeper_rates TO "
+      "keeper;"
       "GRANT USAGE ON SEQUENCE lockkeeper_locks_places TO keeper");
 }
 

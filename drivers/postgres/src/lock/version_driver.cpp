@@ -133,7 +133,8 @@ AcquireResult VersionDriver::Impl::wait(AcquireRequest request, Instant until, c
       }
       const AcquireResult result = table.claim(request, listening.place);
       listening.isGranted = std::holds_alternative<Granted>(result);
-      if (listening.isGranted && !isOldGrant(std::get<Granted>(result), request, clock().now())) return result;
+      if (listening.isGranted && !isOldGrant(std::get<Granted>(result), request, clock().now()))
+        return result;
       if (listening.isGranted)
         return table.claim(request, listening.place);  // The same again, for a full ttl.
       busy = std::get<Busy>(result);

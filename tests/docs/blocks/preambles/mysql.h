@@ -1,7 +1,7 @@
 #pragma once
 
-#include <lockkeeper/rows/versioned_row.h>
 #include <Poco/Data/Session.h>
+#include <lockkeeper/rows/versioned_row.h>
 
 #include <cstdint>
 
