@@ -3,12 +3,10 @@
 #include <string_view>
 
 #include "schema.h"
-#include "session/filled.h"
+#include "session/texts.h"
 
 namespace lockkeeper::postgres {
 namespace {
-
-constexpr const char* serverTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 // Local, so it ends with the transaction; it is in force before the statement locks a row.
 constexpr const char* boundsWait = "set_config('lock_timeout', $1::text, true) <> ''";
@@ -23,7 +21,7 @@ constexpr const char* canBeLimit =
 // bucket, in parts of a µs, or of a window.
 constexpr const char* askedText = R"(asked AS MATERIALIZED (
   SELECT a.family, a.rate_key, a.cost, a.times, a.period, a.parts, a.room * a.parts + a.room_parts AS room, a.number,
-    a.cost * CASE a.family WHEN 0 THEN a.period ELSE 1 END AS unit, (SELECT {serverTime}) AS now
+    a.cost * CASE a.family WHEN 0 THEN a.period ELSE 1 END AS unit, (SELECT {now}) AS now
   FROM unnest($2::smallint[], $3::bytea[], $4::numeric[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[],
     $9::numeric[]) WITH ORDINALITY AS a (family, rate_key, cost, times, period, parts, room, room_parts, number)
   WHERE {boundsWait}))";
@@ -113,7 +111,7 @@ constexpr const char* resetText =
 constexpr const char* clearUnusedRatesText = R"(DELETE FROM {rates} WHERE ctid = ANY (ARRAY(
   SELECT k.ctid FROM {rates} AS k TABLESAMPLE SYSTEM
     ((SELECT least(100, 1600.0 / greatest(c.relpages, 1)) FROM pg_class AS c WHERE c.oid = '{rates}'::regclass))
-  WHERE k.unused_from + 3600000000 <= {serverTime} LIMIT 200 FOR UPDATE SKIP LOCKED)))";
+  WHERE k.unused_from + 3600000000 <= {now} LIMIT 200 FOR UPDATE SKIP LOCKED)))";
 
 /// A row's columns, as they are written.
 struct Columns {
@@ -171,7 +169,7 @@ RateTexts::RateTexts(const std::string& schema) {
                             {"ofCharge", matching("r", "a")},
                             {"ofDecided", matching("r", "d")},
                             {"boundsWait", boundsWait},
-                            {"serverTime", serverTime},
+                            {"now", microsecondsNow},
                             {"rates", "\"" + schema + "\".\"lockkeeper_rates\""}});
   };
   charge = text(chargeText, leavesFirst("r", "a"), decision(ofRow, charging, "g.granted"));

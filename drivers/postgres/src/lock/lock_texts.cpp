@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "lockkeeper/driver/inspection.h"
-#include "session/filled.h"
+#include "session/texts.h"
 
 namespace lockkeeper::postgres {
 namespace {
@@ -20,7 +20,6 @@ std::string channelOf(const std::string& table) {
 }
 
 constexpr const char* now = "clock_timestamp()";
-constexpr const char* microsecondsNow = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 // A row that comes back, after it was deleted as unused, begins above all fences that it had.
 constexpr const char* firstFence = microsecondsNow;
 constexpr const char* remaining = "ceil(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000)::bigint";
