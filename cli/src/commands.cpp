@@ -195,9 +195,9 @@ const Command all[] = {
     {"show", "show who holds a key", "[options] KEY",
      "Shows who holds KEY, for how long if nobody renews it, with which fence, and which share of it if "
      "KEY is shared. If the store consists of several nodes (redlock), it also shows what each of them "
-     "says. If the store has a queue that can be listed (Redis), it shows who waits for KEY, the next one "
-     "first, since when, and for which share of it. It shows one waiter per process. Waiters that poll are "
-     "not in the queue.",
+     "says. If the store has a queue that can be listed (Redis, PostgreSQL), it shows who waits for KEY, "
+     "the next one first, since when, and for which share of it. It shows one waiter per process. Waiters "
+     "that poll are not in the queue.",
      storeNote, lookOptions, showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
      "Lists the held keys that start with PREFIX, and who holds them. In Redis, locks of clients other "
@@ -239,8 +239,9 @@ const Command all[] = {
      serveOptions, serveConsole},
     {"break", "take a lock from its holder", "[options] KEY",
      "Shows who holds KEY, asks for confirmation, and frees it if that holder still has it. If KEY is "
-     "shared, it frees all shares that were shown. The holder finds out at its next renewal and continues "
-     "to work until then, so two may be at work for a while: make sure first that the holder is gone.",
+     "shared, it frees all shares that were shown. The holder finds out at its next renewal, with "
+     "PostgreSQL within a second, and continues to work until then, so two may be at work for a while: make "
+     "sure first that the holder is gone.",
      "\nLOCKKEEPER_STORE in the environment can also name the store.\n"
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 70 internal error, or output "
      "that could not be written, 75 you said no or somebody else holds it now, 78 wrong configuration.",

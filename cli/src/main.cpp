@@ -26,7 +26,7 @@ constexpr int commandColumn = 12;
 
 void printOverview(std::ostream& out) {
   out << "usage: lockkeeper COMMAND [options] [arguments]\n\n"
-         "Locks that programs on many machines share, kept in a store such as Redis.\n\n";
+         "Locks that programs on many machines share, kept in Redis, MariaDB, MySQL, PostgreSQL or etcd.\n\n";
   for (const Command& command : commands()) {
     out << "  " << std::left << std::setw(commandColumn) << command.name << command.summary << "\n";
   }
