@@ -21,7 +21,7 @@ CMAKE_OPTIONS = {
     "prometheus": "LOCKKEEPER_WITH_PROMETHEUS_CPP",
     "redis": "LOCKKEEPER_BUILD_REDIS",
 }
-SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "core/*", "drivers/*", "adapters/*", "cli/*", "docs/man/*", "docs/reference/*",
+SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "core/*", "drivers/*", "adapters/*", "cli/*", "docs/*",
            "packaging/debian/*", "tests/contract/*"]
 
 
