@@ -54,7 +54,7 @@ struct HostLookup::Answer {
   Location location;
   std::string fault;
   std::exception_ptr error;
-  std::atomic<bool> done{false};  // the three above are set by then
+  std::atomic<bool> done{false};  // when true, the three above are set
 };
 
 std::optional<Location> numericLocation(const std::string& host, std::uint16_t port) {
@@ -100,7 +100,7 @@ HostLookup::~HostLookup() {
 
 bool HostLookup::done() {
   if (!answer_->done.load(std::memory_order_acquire)) return false;
-  // The thread has nothing left to do but to give back what the resolver keeps for it.
+  // The thread only has to free the resolver's memory for it.
   const std::lock_guard guard(joining_);
   if (thread_.joinable()) thread_.join();
   return true;

@@ -42,7 +42,7 @@ void SharedPoll::interrupt() const {
   if (polling_) (void)!::write(interrupts_, &one, sizeof one);
 }
 
-// A waiter that is woken polls, or passes the role on, by itself: passOn() must not count on it as well.
+// A woken waiter polls, or passes the role on, by itself: passOn() must not choose it.
 void SharedPoll::wake(Waiter& waiter) noexcept {
   if (waiter.waker_ == nullptr) return;
   notifyLater(*waiter.waker_);
@@ -59,7 +59,7 @@ Instant SharedPoll::sleep(Lock& lock, Waiter& self, Instant until) {
   std::condition_variable& waker = wakers_.take();
   self.waker_ = &waker;
   sleeping_.push_back(&self);
-  // Also when the clock throws: nobody may count on one that has left.
+  // Also when the clock throws: a waiter that has left must not be chosen.
   const struct Seat {
     SharedPoll& all;
     Waiter& self;
@@ -69,14 +69,14 @@ Instant SharedPoll::sleep(Lock& lock, Waiter& self, Instant until) {
       all.wakers_.recycle(*std::exchange(self.waker_, nullptr));
     }
   } seat{*this, self};
-  // The wait itself lets go of the mutex.
+  // The wait unlocks the mutex.
   for (; dueCount_ > 0; --dueCount_) due_[dueCount_ - 1]->notify_one();
   clock_.wait(lock.lock_, waker, until);
   return clock_.now();
 }
 
-// Whoever came last has, most likely, to wait longest: so the role changes hands as seldom as possible. It
-// stays in the list, since it may leave before it has seen that it was chosen.
+// The last waiter probably waits longest, so the role changes as seldom as possible. The waiter stays in the
+// list, because it may leave before it sees that it was chosen.
 void SharedPoll::passOn() noexcept {
   if (!polling_ && !sleeping_.empty()) notifyLater(*sleeping_.back()->waker_);
 }

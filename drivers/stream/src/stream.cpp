@@ -28,8 +28,7 @@ using Poco::Net::SecureStreamSocket;
 
 [[noreturn]] void broken(const std::string& what) { throw StreamBroken(what); }
 
-// A peer that has gone without a word is noticed after about 10 s + 3 * 5 s, also while nobody asks it
-// anything.
+// A peer that has vanished is noticed after about 10 s + 3 * 5 s, even if nothing is sent to it.
 void setTcpOptions(Poco::Net::StreamSocket& socket) {
   socket.setNoDelay(true);
   socket.setKeepAlive(true);
@@ -38,14 +37,13 @@ void setTcpOptions(Poco::Net::StreamSocket& socket) {
   socket.setOption(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-// SSL_get_error judges by errno and by OpenSSL's error queue of the thread, so no earlier fault may be left
-// there.
+// SSL_get_error reads errno and the thread's error queue of OpenSSL, so earlier errors must be removed.
 void forgetEarlierFaults() {
   errno = 0;
   Poco::Net::Utility::clearErrorStack();
 }
 
-// Calls into the socket and lets no exception of Poco out.
+// Calls the socket, and turns exceptions of Poco into StreamBroken or ConfigError.
 template <class Call>
 auto guarded(Call&& call) {
   try {
@@ -77,7 +75,7 @@ Poco::Net::Context::Ptr makeTlsContext(const TlsFiles& files) {
   params.loadDefaultCAs = files.caFile.empty();
   params.certificateFile = files.certFile;
   params.privateKeyFile = files.keyFile;
-  // Anything less lets Poco skip the host name check for loopback addresses.
+  // With any other mode, Poco skips the host name check for loopback addresses.
   params.verificationMode = Poco::Net::Context::VERIFY_STRICT;
   try {
     Poco::Net::Context::Ptr context = new Poco::Net::Context(Poco::Net::Context::TLS_CLIENT_USE, params);
@@ -85,7 +83,7 @@ Poco::Net::Context::Ptr makeTlsContext(const TlsFiles& files) {
       throw Poco::Net::SSLException("the key is not the certificate's");
     }
     context->requireMinimumProtocol(Poco::Net::Context::PROTO_TLSV1_2);
-    // Of our own, so that a handler which the application has set for other connections does not soften ours.
+    // Our own handler: one that the application has set for other connections might accept more.
     context->setInvalidCertificateHandler(new Poco::Net::RejectCertificateHandler(false));
     return context;
   } catch (const Poco::Exception&) {
@@ -157,7 +155,7 @@ std::size_t Stream::send(std::string_view bytes) {
     try {
       sent = socket_.sendBytes(bytes.data(), length, MSG_NOSIGNAL);
     } catch (const Poco::IOException& fault) {
-      // How Poco 1.11 says that it would block; later versions return -1.
+      // Poco 1.11 reports in this way that it would block; later versions return -1.
       if (fault.code() != EAGAIN) throw;
     }
     if (sent > 0) return static_cast<std::size_t>(sent);

@@ -23,8 +23,8 @@
 
 #include "lockkeeper/rows/row_database.h"
 
-// Statements on sessions of Poco::Data, for the drivers' poco_rows.h. These are the only public headers that
-// need Poco: they are compiled with the application's own, and are a part of no library.
+// Statements on sessions of Poco::Data, for the drivers' poco_rows.h. Like lockkeeper/poco/, these headers
+// need Poco. They are compiled with the application's own, and no library of lockkeeper contains them.
 
 #define LOCKKEEPER_JOIN(a, b) a##b
 #define LOCKKEEPER_JOIN_VALUES(a, b) LOCKKEEPER_JOIN(a, b)
@@ -32,18 +32,18 @@
 
 namespace lockkeeper {
 
-/// Contains the version in its name, so that parts of a program that use different versions do not share
+/// Contains Poco's version in its name, so that parts of a program that use different versions do not share
 /// these functions.
 inline namespace LOCKKEEPER_POCO_NAMESPACE {
 
-/// How a database wants statements, and what Poco makes of its columns.
+/// The form of a database's statements, and which of its columns Poco cannot read exactly.
 struct PocoDialect {
-  /// The database's own form of a statement with so many '?'; null: as it is.
+  /// Translates a statement with `values` question marks into the database's form; null: no translation.
   std::string (*form)(const std::string& statement, std::size_t values) = nullptr;
   char nameQuote = '`';
   const char* textType = "CHAR";
-  /// Whether Poco reads such a column into a type that may be too small for it: it turns decimals into
-  /// doubles, and drops fractions of a second.
+  /// Whether Poco reads a column of this type inexactly: it turns decimals into doubles, and drops fractions
+  /// of a second. Such a column is read as text.
   bool (*needsText)(Poco::Data::MetaColumn::ColumnDataType type) =
       [](Poco::Data::MetaColumn::ColumnDataType type) {
         return type == Poco::Data::MetaColumn::FDT_DOUBLE || type == Poco::Data::MetaColumn::FDT_TIMESTAMP ||
@@ -51,7 +51,7 @@ struct PocoDialect {
       };
 };
 
-/// What Poco has read from a column.
+/// Converts what Poco has read from a column.
 inline SqlValue toSqlValue(const Poco::Dynamic::Var& value) {
   if (value.isEmpty()) return std::monostate();
   if (value.isInteger()) return value.convert<Poco::Int64>();
@@ -61,7 +61,7 @@ inline SqlValue toSqlValue(const Poco::Dynamic::Var& value) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-/// The statement with its values bound, not executed yet.
+/// A statement whose values are bound. It is not executed yet.
 inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::string& text,
                                    const SqlRow& values, const PocoDialect& dialect) {
   using Poco::Data::Keywords::bind;
@@ -81,7 +81,7 @@ inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::stri
   return statement;
 }
 
-/// A text as a number if a double can hold all its digits; otherwise the text.
+/// The number that `text` stands for, if a double can hold all its digits; otherwise the text.
 inline SqlValue toNumber(std::string text) {
   if (text.empty() || text.find_first_not_of("+-.0123456789eE") != std::string::npos) return text;
   double number = 0;
@@ -99,7 +99,7 @@ inline SqlValue toNumber(std::string text) {
   return text;
 }
 
-/// A statement for the same rows that reads such columns as text; empty if there are none.
+/// A statement for the same rows that reads inexact columns as text; empty if there are none.
 inline std::string selectText(const Poco::Data::RecordSet& rows, const std::string& text,
                               const PocoDialect& dialect) {
   std::string columns;
@@ -114,8 +114,8 @@ inline std::string selectText(const Poco::Data::RecordSet& rows, const std::stri
   return any ? "SELECT " + columns + " FROM (" + text + ") AS exactly" : "";
 }
 
-/// RowTransaction's select() for any session. Columns that Poco cannot hold are read again as text, by a
-/// second statement for the row. Throws Poco's exceptions.
+/// RowTransaction's select() for any session. If there are columns that Poco reads inexactly, a second
+/// statement reads the row again, with these columns as text. Throws Poco's exceptions.
 inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
                                        const SqlRow& values, const PocoDialect& dialect = {}) {
   using Poco::Data::MetaColumn;
@@ -123,7 +123,7 @@ inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::
   if (statement.execute() == 0) return std::nullopt;
   const Poco::Data::RecordSet rows(statement);
   if (const std::string exactly = selectText(rows, text, dialect); !exactly.empty()) {
-    // Asked again in another form, several rows could come in another order.
+    // The second statement could return several rows in another order.
     if (rows.rowCount() > 1) {
       throw Poco::InvalidArgumentException(
           "a statement that selects decimals or times must select one row: end it with LIMIT 1: " + text);
@@ -147,7 +147,7 @@ inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::
   return row;
 }
 
-/// All rows of a statement that selects integers and text, for any session. Throws Poco's exceptions.
+/// All rows of a statement that selects integers and text only, for any session. Throws Poco's exceptions.
 inline std::vector<SqlRow> selectRows(Poco::Data::Session& session, const std::string& text,
                                       const SqlRow& values, const PocoDialect& dialect = {}) {
   Poco::Data::Statement statement = bound(session, text, values, dialect);

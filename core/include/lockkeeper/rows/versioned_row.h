@@ -17,43 +17,44 @@ namespace lockkeeper {
 struct VersionedTable {
   std::string name;
   std::string key;                   ///< The column that identifies a row.
-  std::vector<std::string> columns;  ///< What is read, and written back.
+  std::vector<std::string> columns;  ///< The columns that are read and written back.
   std::string version = "version";   ///< An integer column that every writer of the row increments.
 };
 
 /// The outcome of one write inside a transaction.
 enum class RowWrite {
   written,   ///< It counts once the transaction is committed.
-  stale,     ///< Somebody else has written the row since it was read. Only a new transaction can see what.
+  stale,     ///< Another client has written the row since it was read. Only a new transaction sees that.
   missing,   ///< There is no such row.
-  declined,  ///< The computation decided not to write.
+  declined,  ///< compute() decided not to write.
 };
 
-/// The outcome of an update. Except for `committed`, nothing has changed.
-enum class RowOutcome { committed, conflict /* each attempt came too late */, notFound, declined };
+/// The outcome of an update. Except for `committed`, nothing has changed. `conflict`: at each attempt,
+/// another client had written the row.
+enum class RowOutcome { committed, conflict, notFound, declined };
 
-/// How often an update is tried, and with which pauses.
+/// How often an update is tried, and how long it waits in between.
 struct RetryOptions {
-  int attempts = 10;  ///< 1 to 1000, each in a transaction of its own.
-  /// The waits between them double from the first to the longest; half of each is random.
+  int attempts = 10;  ///< 1 to 1000, each in a new transaction.
+  /// The pauses between them double from the first to the longest; half of each is random.
   std::chrono::milliseconds initialPause{2};    ///< 0 to longestPause.
   std::chrono::milliseconds longestPause{100};  ///< 0 to 1 h.
   Environment environment{};
 };
 
-/// Optimistic locking of business rows: reads a row and its version, computes, and writes only if the row
-/// still has that version. If not, it tries again in a *new* transaction, because the old one may see the old
-/// row for ever (docs/drivers/mysql.md). Thread-safe; no I/O of its own.
+/// Optimistic locking of an application's rows: reads a row and its version, computes, and writes only if the
+/// row still has that version. If not, it tries again in a *new* transaction, because the old one may see the
+/// old row for ever (docs/drivers/mysql.md). Thread-safe. Does no I/O except through the database.
 class LOCKKEEPER_CORE_EXPORT VersionedRow {
  public:
   /// Throws std::invalid_argument for a name that is not allowed, and for options out of range.
   explicit VersionedRow(const VersionedTable& table, RetryOptions options = {});
 
-  /// Reads the row of `key`, calls `compute(row, transaction)`, and writes the columns that it returns: an
-  /// std::optional<SqlRow> in the order of VersionedTable::columns, as `row` is; empty declines. compute()
-  /// runs once in each attempt, and may read and write other rows in the same transaction. Blocks for the
-  /// attempts and the pauses between them. Passes on what the database throws, except for contention; it does
-  /// not try again after commit() has thrown.
+  /// Reads the row of `key`, calls `compute(row, transaction)`, and writes the columns that it returns: a
+  /// std::optional<SqlRow>, in the order of VersionedTable::columns, as in `row`. If it is empty, nothing is
+  /// written. compute() runs once per attempt, and may read and write other rows in the same transaction.
+  /// Blocks for the attempts and the pauses in between. Passes on what the database throws, except for
+  /// contention. Does not try again after commit() has thrown.
   template <RowDatabase Database, class Compute>
   [[nodiscard]] RowOutcome update(Database& database, const SqlValue& key, Compute&& compute) const {
     for (int attempt = 1;; ++attempt) {
@@ -76,7 +77,7 @@ class LOCKKEEPER_CORE_EXPORT VersionedRow {
   }
 
  private:
-  /// Empty when it is to be tried again.
+  /// Empty if another attempt is needed.
   template <class Database, class Compute>
   std::optional<RowOutcome> attemptOnce(Database& database, const SqlValue& key, Compute& compute) const {
     bool committing = false;

@@ -9,39 +9,40 @@
 
 namespace lockkeeper::inventory {
 
-/// One article of a cart, and how many of it.
+/// An article of a cart, and its quantity.
 struct CartLine {
   std::string sku;
   std::int64_t quantity = 0;
 };
 
-/// What a reservation is.
+/// The state of a reservation.
 enum class ReservationState {
-  held,       ///< Its goods have left the stock, until it expires.
-  confirmed,  ///< Its goods are sold.
-  cancelled,  ///< Its goods went back by cancel().
-  expired,  ///< Its time was over before it was confirmed: its goods went back, or go to whoever needs them.
-  soldOut,  ///< There is none: too little was in stock.
-  unknownSku,  ///< There is none: an article does not exist.
-  unknownId,   ///< There is none of this id.
-  differs,     ///< There is one that is held, but not of this cart: reserve() has changed nothing.
+  held,        ///< Its goods are taken from stock until it expires.
+  confirmed,   ///< Its goods are sold.
+  cancelled,   ///< cancel() has returned its goods to stock.
+  expired,     ///< It was not confirmed in time: its goods return to stock when they are needed.
+  soldOut,     ///< No reservation was made: there was not enough in stock.
+  unknownSku,  ///< No reservation was made: an article does not exist.
+  unknownId,   ///< There is no reservation with this id.
+  differs,     ///< A reservation of another cart is held under this id: reserve() has changed nothing.
 };
 
 /// "held", "confirmed", "cancelled", "expired", "sold out", "unknown sku", "unknown id" or "differs".
 LOCKKEEPER_INVENTORY_EXPORT const char* toString(ReservationState state) noexcept;
 
-/// What reserve() and replace() answer.
+/// The result of reserve() and replace().
 struct Reservation {
   ReservationState state = ReservationState::soldOut;
-  /// What it holds, or held, ordered by sku. Of soldOut and unknownSku: the articles that are to blame, and
-  /// how many there are of each; for replace() with those that the reservation holds.
+  /// What the reservation holds or held, ordered by sku. For soldOut and unknownSku: the articles that are
+  /// the cause, with the quantity that is available of each. For replace(), this includes what the
+  /// reservation holds.
   std::vector<CartLine> lines{};
 };
 
 /// Whether a reservation may hold less than the cart.
 enum class CartRule {
-  all,   ///< All of it or nothing.
-  part,  ///< Of each article what there is, one piece of one article at least.
+  all,   ///< The whole cart or nothing.
+  part,  ///< As much as there is of each article, and at least one piece in all.
 };
 
 }  // namespace lockkeeper::inventory

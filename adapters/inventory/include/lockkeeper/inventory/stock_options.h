@@ -9,45 +9,45 @@
 
 namespace lockkeeper::inventory {
 
-/// How a deduction keeps other deductions of the same article out. In every way the database has the last
-/// word: stock never gets negative, and an order is never lost or booked twice. docs/inventory.md compares
-/// them.
+/// How a deduction excludes other deductions of the same article. With each way, the database decides in the
+/// end: stock never becomes negative, and no order is lost or booked twice. docs/inventory.md compares them.
 enum class Way {
-  fencedRow,  ///< Takes the lock and claims the row with its fence before it reads, so that the row refuses a
+  fencedRow,  ///< Takes the lock, and claims the row with its fence before reading. So the row refuses a
               ///< former holder whose lease has ended. Needs a lock store that promises fences.
-  conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity, for all orders of an article
-                      ///< that have come while others of it were being booked. The fastest.
-  optimistic,  ///< Takes no lock: reads, decides, and writes if the row is still the one that it read; else
-               ///< all over again, some times, in new transactions.
-  lockedOptimistic,  ///< Takes the lock so that nobody else is in the way, and then sells as optimistic does,
-                     ///< so that nothing depends on the lock.
+  conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity deducts all orders of an
+                      ///< article that arrived while earlier ones were being booked. The fastest.
+  optimistic,  ///< Takes no lock: reads, decides, and writes if the row has not changed. Otherwise it tries
+               ///< again in a new transaction, a few times.
+  lockedOptimistic,  ///< Takes the lock to avoid conflicts, and then sells as `optimistic` does. Its
+                     ///< correctness does not depend on the lock.
 };
 
 /// "fenced row", "conditional update", "optimistic" or "lock + optimistic".
 LOCKKEEPER_INVENTORY_EXPORT const char* toString(Way way) noexcept;
 
-/// How a StockService works. Values outside their range are refused by its constructor.
+/// Options of a StockService. Its constructor refuses values out of range.
 struct StockOptions {
-  /// For the ways that take the lock, as in LockOptions. One lock guards one article; its key is "stock:" and
-  /// the sku.
+  /// The ttl and the wait of the lock (see LockOptions), for the ways that take it. Each article has a lock,
+  /// whose key is "stock:" and the sku.
   std::chrono::milliseconds lockTtl{std::chrono::seconds{10}};
   std::chrono::milliseconds lockWait{std::chrono::seconds{1}};
 
-  /// How long one connect, one wait for a free session and one wait for a row lock may take: 1 s to 1 h;
-  /// databases count whole seconds. A whole transaction on a server is cut off after twice as long.
+  /// The timeout of a connect, of a wait for a free session and of a wait for a row lock: 1 s to 1 h, in
+  /// whole seconds, as databases count. A transaction on a server is ended after twice that time.
   std::chrono::seconds operationTimeout{2};
 
-  /// For Way::conditionalUpdate: how long it may take to notice that somebody else has restocked an article
-  /// that was sold out: 0 ms to 1 min. That long, orders for more than there was are refused without asking
-  /// the database. What this service restocks is for sale at once. An order that another service has booked
-  /// meanwhile, from goods that somebody else has put back meanwhile, is refused with them if it is repeated
-  /// here: `soldOut`, and `duplicate` after that time. 0: each order asks.
+  /// For Way::conditionalUpdate: how long the service remembers that an article was sold out: 0 ms to 1 min.
+  /// In that time it refuses orders for more than there was without asking the database, even if another
+  /// service restocks the article. What this service restocks is for sale at once. An order that another
+  /// service booked in that time, from goods that came back in that time, is `soldOut` when it is repeated
+  /// here, and `duplicate` afterwards. 0: each order asks the database.
   std::chrono::milliseconds rememberSoldOut{100};
 
-  /// Most database sessions open at once: 1 to 256. SQLite has one writer at a time, and gets one session.
+  /// The most database sessions that are open at once: 1 to 256. On SQLite, which has one writer at a time,
+  /// there is always one.
   std::size_t sessions = 8;
 
-  /// Who changes the stock, for the ledger, such as "checkout": 0 to 64 bytes.
+  /// What the ledger names as the author of changes, such as "checkout": 0 to 64 bytes.
   std::string who{};
 
   Environment environment{};

@@ -21,12 +21,12 @@
 
 namespace lockkeeper::etcd {
 
-/// Locks on etcd 3.4 or later, over its HTTP gateway. Each claim is a key of its own below
-/// `PREFIX/KEY/`, on a lease of its own; of the claims for a lock the one with the lowest create revision
-/// holds it, or as many of the first ones as share it, and that revision is its fence. Each call is answered
-/// by the first member that can, in turn.
+/// Locks on etcd 3.4 or later, over its HTTP gateway. Each claim is a separate key below `PREFIX/KEY/`, with
+/// a separate lease. Of the claims for a lock, the one with the lowest create revision holds it; if the lock
+/// is shared, as many of the first claims hold it as there are permits. The create revision is the fence. A
+/// call asks the members one after the other until one answers.
 ///
-/// Threads take connections from a pool; those who wait share one watch stream, which one of them reads for
+/// Threads take connections from a pool. Waiting threads share one watch stream, which one of them reads for
 /// all. There is no background thread. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
@@ -37,17 +37,17 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
                                                 public Permits,
                                                 public LossReporting {
  public:
-  /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for
+  /// Does not connect yet. Throws std::invalid_argument for options out of range, and ConfigError for
   /// certificates that cannot be used.
   explicit EtcdDriver(EtcdOptions options, Environment environment = {});
   EtcdDriver(const EtcdDriver&) = delete;
   EtcdDriver& operator=(const EtcdDriver&) = delete;
   ~EtcdDriver() override;
 
-  /// A lease has whole seconds, and no fewer than the cluster's election timeout asks for.
+  /// A lease lasts a whole number of seconds, and at least as long as the cluster's election timeout demands.
   AcquireResult acquire(const AcquireRequest& request) override;
 
-  /// First come, first served among all clients; a release wakes up the next one and nobody else.
+  /// First come, first served among all clients; a release wakes up the next waiter and no other.
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
 
@@ -66,8 +66,9 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
-  /// A lock that this driver breaks is reported before the call returns, one that others take away as soon as
-  /// a thread of this driver waits for any lock; otherwise its next renewal finds out.
+  /// Reports a lock that this driver breaks before breakLock() returns. If another client breaks a lock, this
+  /// driver reports it at once while one of its threads waits for any lock, and otherwise at the next
+  /// renewal.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
  private:

@@ -22,10 +22,12 @@
 
 namespace lockkeeper::postgres {
 
-/// Named after the version, so that two programs' parts with different ones do not share these functions.
+/// Contains Poco's version in its name, so that parts of a program that use different versions do not share
+/// these functions.
 inline namespace LOCKKEEPER_POCO_NAMESPACE {
 
-/// Numbers in place of each '?', and all but whole numbers and texts as the text that the server writes.
+/// Replaces each '?' by a number. Reads whole numbers as numbers, and all other types as the text that the
+/// server writes for them.
 inline PocoDialect pocoDialect() {
   using Poco::Data::MetaColumn;
   return {.form = numbered,
@@ -36,9 +38,10 @@ inline PocoDialect pocoDialect() {
           }};
 }
 
-/// A transaction on the application's own session, which must have none open. Its isolation is the session's.
-/// A failure ends it: the server would answer a COMMIT, and roll back. When the connection is lost in it,
-/// make a new session: Poco's says for ever that a transaction is open, also after reconnect().
+/// A transaction on the application's own session, which must not have one open. Its isolation level is that
+/// of the session. After a statement has failed, commit() throws, because the server would roll back and
+/// answer COMMIT without an error. If the connection is lost during the transaction, make a new session: Poco
+/// reports an open transaction on the old one for ever, even after reconnect().
 class PocoRowTransaction {
  public:
   /// Begins it. Throws Poco's exceptions.
@@ -70,22 +73,22 @@ class PocoRowTransaction {
     hasFailed_ = false;
     return changed;
   }
-  /// When it throws, nobody knows whether the database has committed, unless a statement has failed before.
+  /// If it throws, it is unknown whether the database has committed, unless a statement has failed before.
   void commit() {
     if (hasFailed_) throw Poco::InvalidAccessException("a statement has failed, and with it the transaction");
     session_.commit();
     open_ = false;
   }
-  /// For statements of the application's own.
+  /// For the application's own statements.
   Poco::Data::Session& session() { return session_; }
 
  private:
   Poco::Data::Session session_;
   bool open_ = true;
-  bool hasFailed_ = false;  // Its last statement has.
+  bool hasFailed_ = false;  // The last statement failed.
 };
 
-/// VersionedRow's database on one PostgreSQL session. One thread at a time.
+/// The database of a VersionedRow on one PostgreSQL session. For one thread at a time.
 class PocoRows {
  public:
   /// Sends nothing.

@@ -5,17 +5,17 @@
 
 #include "lockkeeper/postgres/export.h"
 
-// What a database for VersionedRow needs of PostgreSQL, whatever library it is made of.
+// What each database for VersionedRow on PostgreSQL needs, whatever client library it uses.
 
 namespace lockkeeper::postgres {
 
-/// The statement as PostgreSQL takes it: $1, $2 and so on in place of each '?', and names that stand in
-/// backticks in the server's quotes. What stands in quotes stays as it is. Write jsonb_exists() and the like
-/// for operators with a '?'. Throws std::invalid_argument unless there are `values` of them.
+/// The statement in PostgreSQL's form: $1, $2 and so on replace each '?', and double quotes replace
+/// backticks. Text inside quotes is not changed. Instead of an operator that contains a '?', write a function
+/// such as jsonb_exists(). Throws std::invalid_argument unless `statement` has `values` question marks.
 LOCKKEEPER_POSTGRES_EXPORT std::string numbered(const std::string& statement, std::size_t values);
 
-/// Whether the text of an exception of Poco::Data::PostgreSQL describes a failure after which a new
-/// transaction may succeed (40001, 40P01, 55P03, 57014).
+/// Whether `message`, the text of an exception of Poco::Data::PostgreSQL, describes a failure after which a
+/// new transaction may succeed (40001, 40P01, 55P03, 57014).
 LOCKKEEPER_POSTGRES_EXPORT bool tellsContention(const std::string& message);
 
 }  // namespace lockkeeper::postgres

@@ -13,15 +13,15 @@
 
 namespace lockkeeper::postgres {
 
-/// Values on PostgreSQL: rows of a table of their own, which has the name of the locks' table and "_values".
-/// They end on the server's clock; writes then delete their rows, some at a time. Takes the URI of a
-/// VersionDriver, with its parameters, and has connections of its own, so that large values delay no lock. A
-/// client that waits for a value looks again and again: await() does not wait. Thread-safe.
+/// Values on PostgreSQL, as rows of a separate table, whose name is that of the locks' table and "_values".
+/// They expire by the server's clock; later writes delete expired rows, a few at a time. Takes the URI of a
+/// VersionDriver, with its parameters. It has separate connections, so a large value delays no lock. The
+/// server sends no message when a value is written: await() does not wait, and its callers poll. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_POSTGRES_EXPORT PostgresValues final : public ValueStore {
  public:
-  /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
+  /// Does not connect yet. Throws ConfigError that names the wrong part of the URI.
   explicit PostgresValues(const StoreUri& uri, const Environment& environment = {});
   PostgresValues(const PostgresValues&) = delete;
   PostgresValues& operator=(const PostgresValues&) = delete;

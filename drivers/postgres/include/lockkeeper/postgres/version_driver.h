@@ -22,34 +22,33 @@
 namespace lockkeeper::postgres {
 
 /// `postgres+version://user:password@host[:5432][,host2[:5432],…]/database`: locks as rows of a table on
-/// PostgreSQL 14 or later. Of several hosts, the one that takes the writes is used, and looked for again when
-/// it has changed; of two that do, the one that was promoted last. A claim is one statement that takes a row
-/// which is free or expired and counts its fence up. Claims of several keys, their renewals and their
-/// releases are one round trip, too. Leases end on the server's clock. Rows stay for a day, so that fences go
-/// on; releases then delete them, a few at a time. Shares of a key are rows of a second table ("_shares"),
-/// and those who wait for a key rows of a third one
-/// ("_waiters"), in their order; a release notifies the next one. It keeps SharedRecords, too, in a fourth
-/// one ("_records"), by a connection of their own that the first call makes.
+/// PostgreSQL 14 or later. Of several hosts, it uses the one that takes the writes (of two, the one that was
+/// promoted last), and looks for it again after a failover. A claim is one statement: it takes a row that is
+/// free or expired, and increases its fence. To claim, renew or release several keys also takes one round
+/// trip. Leases expire by the server's clock. Rows stay for a day, so that fences keep growing; then releases
+/// delete them, a few at a time. Shares of a key are rows of a second table ("_shares"). Waiters are rows of
+/// a third one ("_waiters"), in their order; a release notifies the next one. SharedRecords are rows of a
+/// fourth one ("_records"), and use a separate connection, which their first call opens.
 ///
 /// URI parameters:
 ///
 ///     table          lockkeeper_locks  at most 55 characters
-///     schema         public            in which the tables are
-///     createTable    off   makes the tables when they are missing
-///     connections    4     the most at once, 1 to 256; one more while somebody waits
+///     schema         public            of the tables
+///     createTable    off   on: creates the tables if they are missing
+///     connections    4     the most at once, 1 to 256; one more while a thread waits
 ///     socket         -     the folder of a unix socket, instead of a host
-///     tls            off   encrypted, with the server's certificate and host name verified
-///     verify         on    off: tls encrypts, whoever the server is
-///     caFile         -     PEM file of the authorities that tls trusts, instead of the system's own
-///     certFile       -     PEM file of our own certificate, for servers that ask for one
+///     tls            off   on: encrypts, and verifies the server's certificate and host name
+///     verify         on    off: tls encrypts without verifying the server
+///     caFile         -     PEM file of the authorities to trust, instead of the system's
+///     certFile       -     PEM file of the client certificate, for servers that ask for one
 ///     keyFile        -     PEM file of its key
-///     connectTimeout 2s    for a log-in, with all of its host's addresses
-///     ioTimeout      3s    for each question of a claim that waits
+///     connectTimeout 2s    for a login, with all addresses of the host
+///     ioTimeout      3s    for each request of a waiting claim
 ///     passwordFile   -     file whose first line is the password, instead of one in the URI
 ///
-/// Behind a pooler that gives transactions to sessions of its own, such as PgBouncer, each transaction says
-/// in the same round trip what it depends on, and those who wait poll. There is no background thread. Calls
-/// block until their deadline at most, but for the lookup of a host's name. Thread-safe.
+/// Behind a transaction pooler, such as PgBouncer, each transaction sends its settings in the same round
+/// trip, and waiters poll. There is no background thread. Calls end by their deadline, except for the lookup
+/// of a host's name. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
@@ -63,7 +62,7 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
                                                        public LossReporting,
                                                        public DoubtReporting {
  public:
-  /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
+  /// Does not connect yet. Throws ConfigError that names the wrong part of the URI.
   explicit VersionDriver(const StoreUri& uri, const Environment& environment = {});
   VersionDriver(const VersionDriver&) = delete;
   VersionDriver& operator=(const VersionDriver&) = delete;
@@ -78,11 +77,11 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
   std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 
-  /// Of the server that was last connected to. Fences are durable when it flushes its commits, and a standby
-  /// that takes over has all of them.
+  /// What the last server promises. Fences are durable if it flushes its commits and any standby that may
+  /// take over has all of them.
   Promises promises() const override;
   std::string name() const override;
-  /// RateDriver keeps limits in the table lockkeeper_rates, on sessions of its own.
+  /// RateDriver keeps limits in the table lockkeeper_rates, and has separate connections.
   void* findCapability(const std::type_info& type) noexcept override;
 
   void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
@@ -91,12 +90,12 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
-  /// Hears of locks that others have broken, at once or, when this process asks the server for nothing,
-  /// within a second; not behind a pooler.
+  /// Reports locks that other clients break: with the next reply of the server, or within a second. Behind a
+  /// pooler, only renewals find out.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
-  /// Hears when a server was started since it was last connected to, or another one takes the writes. With
-  /// several hosts, all of them are asked for that every two seconds.
+  /// Reports doubt when the server was restarted since the last connection, or when another one takes the
+  /// writes. With several hosts, checkServer() asks all of them, every two seconds.
   /// @{
   void addDoubtListener(std::weak_ptr<LossListener> listener) override;
   std::optional<std::chrono::milliseconds> checkEvery() const override;

@@ -21,37 +21,37 @@ struct Location {
       : addresses(std::move(all)), host(std::move(itsHost)) {}
 
   std::vector<Poco::Net::SocketAddress> addresses;
-  std::string host;  ///< Which its certificate has to be for; empty: the one that was looked up.
+  std::string host;  ///< The name that its certificate must have; empty: the one that was looked up.
 };
 
-/// Finds the addresses of a host. Blocks as long as it likes; throws when there is none.
+/// Finds the addresses of a host. May block without a bound. Throws if there is none.
 using Resolver = std::function<Location(const std::string& host, std::uint16_t port)>;
 
-/// The location of a host that is given by its numeric address; empty for a name.
+/// The location of a host whose numeric address is given; empty for a name.
 std::optional<Location> numericLocation(const std::string& host, std::uint16_t port);
 
 /// Asks the system's resolver; IPv4 comes first.
 Location resolveBySystem(const std::string& host, std::uint16_t port);
 
-/// The addresses at which a server may be. They are looked up on a thread of the moment, since the resolver
-/// of the C library blocks as long as it likes and nothing may wait for it longer than its own deadline; the
-/// thread ends with the resolver's answer, whether or not anybody still wants it. Thread-safe.
+/// Looks up the addresses of a server. The resolver of the C library may block without a bound, so it runs on
+/// a temporary thread, and callers wait no longer than their deadlines. The thread ends when the resolver
+/// answers, even if no caller waits for it any more. Thread-safe.
 class HostLookup {
  public:
   HostLookup(const std::string& host, std::uint16_t port, const Resolver& resolve);
-  /// Nothing is to be looked up.
+  /// For addresses that are known already.
   explicit HostLookup(Location known);
   HostLookup(const HostLookup&) = delete;
   HostLookup& operator=(const HostLookup&) = delete;
   ~HostLookup();
 
-  /// When it says so, the thread has ended.
+  /// Whether the lookup has ended, and with it the thread.
   bool done();
 
-  /// Readable once it is done; -1 when nothing was looked up.
+  /// A file descriptor that is readable once done() is true; -1 if nothing was looked up.
   int descriptor() const;
 
-  /// Only when done(). Throws StreamBroken when there is no such host, or the Error of the resolver.
+  /// Call it only once done() is true. Throws StreamBroken if there is no such host, or the resolver's Error.
   const Location& location() const;
 
  private:

@@ -15,14 +15,14 @@
 namespace lockkeeper {
 
 /// Lets threads that wait for the same connections share one poll, so that no background thread is needed
-/// (the leader/followers pattern): one of them polls for all until its own deadline, and the others sleep.
-/// When it is served, or leaves for any other reason, one of the others polls next.
+/// (the leader/followers pattern). One of them polls for all until its own deadline, and the others sleep.
+/// When it leaves, with or without a result, one of the others polls.
 ///
-/// Contains the mutex that guards what the threads share. Every call except poll() needs it: hold a Lock.
+/// Contains the mutex that guards the shared state. Hold a Lock for every call except poll().
 class SharedPoll {
  public:
-  /// Holds the mutex, and notifies those that were woken after it has let go of it: whoever is notified
-  /// earlier only waits for the mutex.
+  /// Holds the mutex. Notifies the woken threads after it has unlocked the mutex: if it did so earlier, they
+  /// would only wait for the mutex.
   class Lock {
    public:
     explicit Lock(SharedPoll& all) : all_(all), lock_(all.mutex_) {}
@@ -44,7 +44,7 @@ class SharedPoll {
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// One that waits. Must not end while it does.
+  /// A waiting thread. Must not be destroyed while it waits.
   class Waiter {
     friend class SharedPoll;
     std::condition_variable* waker_ = nullptr;  // while it sleeps
@@ -56,10 +56,10 @@ class SharedPoll {
   SharedPoll& operator=(const SharedPoll&) = delete;
   ~SharedPoll();
 
-  /// Blocks until `done()`, or until `until`. `pollOnce()` polls and handles what has come, and returns when
-  /// the poll was over. It lets go of `lock` while it blocks, and holds it again when it returns or throws.
-  /// Unless `done()` is true at first, it is called at least once by this thread or by another one. What
-  /// either of them throws ends the wait of this thread only.
+  /// Blocks until `done()` is true, or until `until`. `pollOnce()` polls once and handles what has arrived.
+  /// It unlocks `lock` while it blocks, and has locked it again when it returns or throws. Unless `done()` is
+  /// true at first, this thread or another one calls it at least once. An exception of either function ends
+  /// only this thread's wait.
   template <class Done, class PollOnce>
   void wait(Lock& lock, Waiter& self, Instant until, Done done, PollOnce pollOnce) {
     Departure departure{*this};
@@ -74,21 +74,21 @@ class SharedPoll {
     }
   }
 
-  /// For `pollOnce`, without the mutex: poll(2) until `until`, or interrupt(). The first element of `polled`
-  /// is used for the interrupts. After a failure nothing is reported as ready.
+  /// For `pollOnce`, without the mutex: calls poll(2) until `until`, or until interrupt(). The first element
+  /// of `polled` is reserved for interrupts. After a failure, nothing is reported as ready.
   void poll(std::span<pollfd> polled, Instant until) const;
 
-  /// Whether a thread polls.
+  /// Whether a thread is polling.
   bool polling() const { return polling_; }
-  /// Makes poll() return, because what is to be polled, or whether the thread is done, has changed.
+  /// Makes poll() return: the set of connections has changed, or the polling thread may be done.
   void interrupt() const;
 
-  /// Makes a waiter that sleeps check whether it is done.
+  /// Makes a sleeping waiter check whether it is done.
   void wake(Waiter& waiter) noexcept;
   void wakeAll() noexcept;
 
  private:
-  /// Whoever leaves, even by an exception, must not leave others asleep without one that polls.
+  /// A thread that leaves, even by an exception, wakes another one that polls for the rest.
   struct Departure {
     SharedPoll& all;
     bool polls = false;
