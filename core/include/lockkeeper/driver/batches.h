@@ -11,11 +11,10 @@ class LOCKKEEPER_CORE_EXPORT Batchable {
  public:
   virtual ~Batchable() = default;
 
-  /// Claims the keys one after the other as LockDriver::acquire() does, and ends with the first one that is
-  /// busy (but see AcquireRequest::waits) or whose part of the store is unavailable. There are up to 1,000
-  /// `requests`, all with the same deadline; their keys differ and are in the order of their bytes. Returns
-  /// the results of the keys that were tried: all are Granted except perhaps the last one. Throws as
-  /// acquire(), for all of them: after any error other than StoreUnavailable, each may have been granted.
+  /// Claims up to 1,000 different keys, sorted by their bytes, with one deadline. Ends at the first key that
+  /// is busy (but see AcquireRequest::waits) or whose part of the store is unavailable. Returns a result for
+  /// each key that was tried: all are Granted except perhaps the last one. Throws as LockDriver::acquire(),
+  /// for all keys: after any error other than StoreUnavailable, each may have been granted.
   [[nodiscard]] virtual std::vector<AcquireResult> acquireInOrder(
       std::span<const AcquireRequest> requests) = 0;
 };
@@ -38,7 +37,7 @@ class LOCKKEEPER_CORE_EXPORT PostListener {
 
   /// The store's answer.
   virtual void answered(ReleaseOutcome outcome) noexcept = 0;
-  /// There is no answer; the reason is as release() would throw it.
+  /// No answer came, within the I/O timeout at the latest; the reason is as release() would throw it.
   virtual void failed(ErrorCode code, std::string_view text) noexcept = 0;
 };
 
@@ -51,9 +50,8 @@ class LOCKKEEPER_CORE_EXPORT Postable {
   /// does not wait. Returns false if it was not sent, because there is no connection, it is not known whether
   /// this store keeps that order, or 1,024 releases are under way; core then calls release().
   ///
-  /// `listener`, unless null, is called outside the driver's mutexes, on a thread that waits for another
-  /// reply or is in awaitPosted(), perhaps before this call returns. It is not called if the driver is
-  /// destroyed first. If the store is silent for the I/O timeout, that is an outcome as well.
+  /// `listener` may be null. It is called outside the driver's mutexes, on a thread that waits for another
+  /// reply or in awaitPosted(), perhaps before this call returns; not if the driver is destroyed first.
   [[nodiscard]] virtual bool postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) = 0;
 
   /// Returns when the outcomes of all releases that were posted before have been read, or at `deadline`. Core

@@ -125,25 +125,22 @@ struct Promises {
   std::string durability;  ///< One line for people: what a crash of the store does to its locks.
 };
 
-/// Thrown by a driver that has tried to withdraw the claim itself and has not seen the outcome. The
-/// withdrawal may arrive late and end a later claim with the same token, so core does not use the token
-/// again. After any other OutcomeUnknown, core sends the claim again with `resend`.
+/// Thrown by a driver that has tried to withdraw the claim, and has not seen the outcome. The withdrawal may
+/// arrive late, so core does not use the token again. After any other OutcomeUnknown it does, with `resend`.
 class LOCKKEEPER_CORE_EXPORT WithdrawalUnknown : public OutcomeUnknown {
  public:
   using OutcomeUnknown::OutcomeUnknown;
 };
 
-/// One store. Each call is one bounded attempt: no retry, no sleep, no thread of its own. It is thread-safe,
-/// blocks until `deadline` plus one I/O timeout at most, and is idempotent per token: a claim that is sent
-/// again has the effect of being sent once.
+/// One store. Each call is one bounded attempt, without retry, sleep or a thread of its own. Thread-safe.
+/// Blocks until `deadline` plus one I/O timeout at most. A claim that is sent twice acts as if sent once.
 ///
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
 /// Deadlock, ConfigError; std::invalid_argument for a value that this store does not support, such as a ttl:
 /// then nothing has changed. A reply that was lost, cut or late never counts as an answer.
 ///
-/// An error is about this call only. After StoreUnavailable for a claim with `resend`, core still takes the
-/// earlier request for one that may have been granted. A release that failed is sent again until the lease
-/// has ended; it may then find notOwner because the first one has freed the key.
+/// An error is about this call only: after StoreUnavailable for a claim with `resend`, core assumes that the
+/// earlier request may have been granted. A failed release is sent again, and may then find notOwner.
 class LOCKKEEPER_CORE_EXPORT LockDriver {
  public:
   virtual ~LockDriver() = default;
@@ -168,9 +165,8 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// The store in events, such as "redis://host:6379/0", without secrets. No I/O.
   virtual std::string name() const { return {}; }
 
-  /// For capability(): the driver's object of exactly this type, or null. No I/O. A driver returns
-  /// capabilityOf(). A decorator asks the driver that it wraps, so it also has capabilities that it does not
-  /// know.
+  /// For capability(): the driver's object of exactly this type, or null, as capabilityOf() returns it. No
+  /// I/O. A decorator asks the driver that it wraps, also for capabilities that it does not know.
   virtual void* findCapability(const std::type_info& /*type*/) noexcept { return nullptr; }
 
   /// Why the driver lacks this capability, for messages: a clause such as "a quorum cannot count permits", or
@@ -178,8 +174,7 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   virtual std::string_view whyNot(const std::type_info& /*type*/) const noexcept { return {}; }
 };
 
-/// The driver as a `Capability`, or null when its store does not support it. Lives as long as the driver. No
-/// I/O.
+/// The driver as a `Capability`, or null if its store lacks it. Lives as long as the driver. No I/O.
 template <class Capability>
 Capability* capability(LockDriver& driver) noexcept {
   return static_cast<Capability*>(driver.findCapability(typeid(Capability)));

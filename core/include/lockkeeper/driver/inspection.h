@@ -30,21 +30,20 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
   }
 };
 
-/// Somebody who waits in the store's queue for a key.
+/// A waiter in the store's queue for a key.
 struct Waiter {
   std::string owner;                                ///< Its label; empty when it has none.
   std::optional<std::chrono::milliseconds> waited;  ///< On the store's clock; empty: not known.
   std::optional<Share> share{};                     ///< What it wants of the key; empty: all.
 };
 
-/// The store can list who waits in its queues.
+/// The store can list the waiters in its queues.
 class LOCKKEEPER_CORE_EXPORT WaiterBrowsable {
  public:
   virtual ~WaiterBrowsable() = default;
 
-  /// For each of `keys`, in their order, those who wait in its queue, the next one first. The callers of one
-  /// process count as one waiter. Changes nothing. Throws as holder(), and ConfigError if the account may not
-  /// see queues.
+  /// The waiters of each of `keys`, in the order in which they are served. The callers of one process count
+  /// as one waiter. Changes nothing. Throws as holder(), and ConfigError if the account may not see queues.
   virtual std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) = 0;
   static constexpr std::size_t mostListed = 1000;  ///< Of one key.
 };
@@ -60,15 +59,15 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
   virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
-/// The store counts permits: claims may have a share of a key (Claim::share). A key is granted to as many as
-/// fit, each with a lease of its own. A claim calls throwLimitsDisagree() when the holders have named another
-/// limit. A store with a queue grants no share while others wait in it (but AcquireRequest::ahead), so that
-/// nobody starves; those at its front that fit are granted together.
+/// The store counts permits: claims may have a share of a key (Claim::share). As many claims are granted as
+/// fit, each with its own lease. A claim calls throwLimitsDisagree() if the holders have named another limit.
+/// A store with a queue grants no share while others wait in it (but AcquireRequest::ahead), so that none
+/// starves; those at its front that fit are granted together.
 class LOCKKEEPER_CORE_EXPORT Permits {
  public:
   virtual ~Permits() = default;
 
-  /// All who have a share of the key, whose fences may be left out; none when one claim has the whole key.
+  /// All holders of a share of the key, perhaps without fences; none if one claim has the whole key.
   /// LockDriver::holder() returns one of them, and breakLock() ends the one that it is shown.
   virtual std::vector<Holder> shareHolders(std::string_view key, Instant deadline) = 0;
 

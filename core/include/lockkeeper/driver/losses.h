@@ -40,8 +40,7 @@ class LOCKKEEPER_CORE_EXPORT DoubtReporting {
   /// How often core calls checkServer() while it keeps leases; empty: calls notice it soon enough. No I/O.
   virtual std::optional<std::chrono::milliseconds> checkEvery() const = 0;
 
-  /// One bounded attempt to find out whether another server has taken over. It need not be repeated when it
-  /// fails: core calls again. Thread-safe.
+  /// One bounded attempt to find out whether another server has taken over. Core calls again. Thread-safe.
   virtual void checkServer(Instant deadline) noexcept = 0;
 };
 

@@ -11,13 +11,11 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
  public:
   virtual ~Waitable() = default;
 
-  /// Like LockDriver::acquire(), but waits in the store's queue until the claim is granted; returns Busy
-  /// after `waitFor`, or when `stop` fires. Returns Busy at once when there is no place in the queue: then
-  /// core polls. When the call returns, at most a quarter of the lease's ttl has passed. `request.deadline`
-  /// bounds what comes before the wait, and one I/O timeout what comes after it.
-  ///
-  /// After OutcomeUnknown the claim may still be in the queue: core calls again with the same token, which
-  /// finds its place, or releases it. After WithdrawalUnknown it only releases it.
+  /// Like LockDriver::acquire(), but waits in the store's queue until the claim is granted. Returns Busy
+  /// after `waitFor`, when `stop` fires, or at once if the queue has no place: then core polls. When it
+  /// returns, at most a quarter of the lease's ttl has passed. `request.deadline` bounds what comes before
+  /// the wait, and one I/O timeout what comes after it. After OutcomeUnknown, the claim may still be in the
+  /// queue: core calls again with the same token, which finds its place, or releases it.
   [[nodiscard]] virtual AcquireResult acquireWaiting(const AcquireRequest& request,
                                                      std::chrono::nanoseconds waitFor,
                                                      std::stop_token stop) = 0;

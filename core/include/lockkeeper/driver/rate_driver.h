@@ -47,8 +47,8 @@ struct RateRefund {
 /// throws, and LockTimeout when others keep a key until then: the store works, and nothing was charged.
 ///
 /// The store decides in one atomic step, on its own clock and in whole numbers, as limit/rate_rules.h says,
-/// and drops a state that means nothing any more (a full bucket, an empty window). The state of a key belongs
-/// to its kind (all bucket kinds have one), not to its law: a changed law finds the old state.
+/// and drops states without a meaning (a full bucket, an empty window). A key has one state for each kind
+/// (one for all bucket kinds), whatever the law: a changed law finds the old state.
 class LOCKKEEPER_CORE_EXPORT RateDriver {
  public:
   virtual ~RateDriver() = default;
@@ -60,8 +60,8 @@ class LOCKKEEPER_CORE_EXPORT RateDriver {
   /// The outcomes that take() would have, without charging.
   virtual void peek(std::span<RateCharge> charges, Instant deadline) = 0;
 
-  /// Gives `cost` back. Returns false if that is not possible: nothing is used, or others have queued after
-  /// the slot.
+  /// Gives `cost` back. Returns false if that is impossible: nothing is used, or others queued after the
+  /// slot.
   virtual bool refund(const RateRefund& refund, Instant deadline) = 0;
 
   /// Forgets the key.
