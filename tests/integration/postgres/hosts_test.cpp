@@ -1,6 +1,7 @@
 // Several hosts: a primary and a streaming standby that takes over.
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,15 +12,16 @@
 #include "lockkeeper/rate_policy.h"
 #include "postgres_fixture.h"
 #include "succeeds_in_the_end.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::string hostsUri(const PostgresServer& first, const PostgresServer& second) {
-  return "postgres+version://keeper:p%40ss%2Fword@127.0.0.1:" + std::to_string(first.port()) +
-         ",127.0.0.1:" + std::to_string(second.port()) + "/locks";
+std::string hostsUri(std::uint16_t first, std::uint16_t second) {
+  return "postgres+version://keeper:p%40ss%2Fword@127.0.0.1:" + std::to_string(first) +
+         ",127.0.0.1:" + std::to_string(second) + "/locks";
 }
 
 struct DoubtCounter final : LossListener {
@@ -38,7 +40,7 @@ class PostgresHosts : public ::testing::Test {
     primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
     primary.execute("SELECT pg_reload_conf()");
     EXPECT_TRUE(waitUntil([this] { return primary.ask("SHOW synchronous_standby_names") == "*"; }));
-    driver = openPostgres(hostsUri(*standby, primary), "connectTimeout=1s");
+    driver = openPostgres(hostsUri(standby->port(), primary.port()), "connectTimeout=1s");
   }
 
   PostgresServer primary{{"wal_level=replica"}};
@@ -83,10 +85,40 @@ TEST_F(PostgresHosts, OfTwoThatTakeWritesTheOnePromotedLastIsUsed) {
   ASSERT_TRUE(granted(driver->acquire(next.request())));
   const auto onlyNew = openPostgres(standby->uri("postgres+version"));
   EXPECT_TRUE(onlyNew->holder(next.key, soon())) << "the new primary was asked";
-  const auto another = openPostgres(hostsUri(primary, *standby), "connectTimeout=1s");
-  const Claimant third;
-  ASSERT_TRUE(granted(another->acquire(third.request())));
-  EXPECT_TRUE(onlyNew->holder(third.key, soon()));
+  // Whichever of them answers first.
+  for (PostgresServer* const slow : {&primary, standby.get()}) {
+    FaultProxy way(slow->port());
+    way.set({.kind = ProxyFault::Kind::delay, .pause = 8ms});
+    const PostgresServer& fast = slow == &primary ? *standby : primary;
+    const auto another = openPostgres(hostsUri(way.port(), fast.port()), "connectTimeout=5s");
+    const Claimant third;
+    ASSERT_TRUE(granted(another->acquire(third.request())));
+    EXPECT_TRUE(onlyNew->holder(third.key, soon()));
+  }
+}
+
+// What it grants, the new one does not know.
+TEST_F(PostgresHosts, OneThatAnotherHasTakenOverFromIsNotUsedAgain) {
+  standby->execute("ALTER SYSTEM SET synchronous_standby_names = ''", "postgres");
+  standby->promote();
+  ASSERT_TRUE(granted(openPostgres(standby->uri("postgres+version"))->acquire(Claimant{}.request())));
+  primary.execute("ALTER SYSTEM SET synchronous_standby_names = ''; ", "postgres");
+  primary.execute("SELECT pg_reload_conf()", "postgres");
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  standby->kill();
+  ASSERT_TRUE(granted(openPostgres(primary.uri("postgres+version"))->acquire(Claimant{}.request())));
+  std::string said;
+  ASSERT_TRUE(waitUntil([&] {
+    try {
+      said = granted(driver->acquire(Claimant{}.request())) ? "granted" : "busy";
+    } catch (const OutcomeUnknown&) {  // It was sent before the end of the session could be seen.
+      return false;
+    } catch (const StoreUnavailable& error) {
+      said = error.what();
+    }
+    return true;
+  }));
+  EXPECT_NE(said.find("has taken over from it"), std::string::npos) << said;
 }
 
 TEST_F(PostgresHosts, AStandbyAloneIsUnavailable) {
@@ -106,7 +138,7 @@ TEST_F(PostgresHosts, FencesAreDurableOnlyWhereAStandbyHasThem) {
   primary.execute("ALTER SYSTEM SET synchronous_standby_names = ''");
   primary.execute("SELECT pg_reload_conf()");
   EXPECT_TRUE(waitUntil([this] { return primary.ask("SHOW synchronous_standby_names").empty(); }));
-  const auto later = openPostgres(hostsUri(*standby, primary));
+  const auto later = openPostgres(hostsUri(standby->port(), primary.port()));
   ASSERT_TRUE(granted(later->acquire(Claimant{}.request())));
   EXPECT_NE(later->promises().durability.find("asynchronous"), synchronous.npos);
 }
@@ -125,6 +157,31 @@ TEST(PostgresHostsOne, AServerThatWasStartedAnewIsInDoubt) {
   server.restart();
   succeedsInTheEnd([&] { (void)driver->acquire(Claimant{}.request()); });
   EXPECT_EQ(doubts->count, 1);
+}
+
+// A name leads to another server now, and the old one is still there.
+TEST(PostgresHostsOne, AFailoverThatLeavesTheConnectionsOpenIsNoticed) {
+  PostgresServer old;
+  old.makeLocks();
+  PostgresServer next;
+  next.makeLocks();
+  FaultProxy way(old.port());
+  const auto driver = openPostgres(PostgresServer::uri("postgres+version", way.port()));
+  const auto doubts = std::make_shared<DoubtCounter>();
+  auto& reporting = *capability<DoubtReporting>(*driver);
+  reporting.addDoubtListener(doubts);
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  way.leadTo(next.port());
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  EXPECT_EQ(doubts->count, 0) << "its connection is open";
+  reporting.checkServer(soon());
+  EXPECT_EQ(doubts->count, 1);
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  EXPECT_TRUE(openPostgres(next.uri("postgres+version"))->holder(who.key, soon()));
+  const std::size_t connections = way.connections();
+  reporting.checkServer(soon());
+  EXPECT_EQ(way.connections(), connections) << "each log-in costs the server something";
 }
 
 }  // namespace

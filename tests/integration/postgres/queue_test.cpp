@@ -1,12 +1,18 @@
 // Who waits for a key, what marks it, and what a wait leaves of a lease. Statements that meet are made to do
 // so.
 
+#include <algorithm>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "free_port.h"
 #include "lock/lock_table.h"
+#include "lock/wake_ups.h"
 #include "lockkeeper/driver/queue.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/lock_manager.h"
 #include "postgres_fixture.h"
 #include "wait_until.h"
 
@@ -31,6 +37,13 @@ class PostgresQueue : public PostgresTest {
   static std::string rowOf(const std::string& key) { return "lock_key = '" + key + "'::bytea"; }
   std::string ask(const std::string& what, const std::string& key) const {
     return store.server.ask("SELECT " + what + " FROM lockkeeper_locks WHERE " + rowOf(key));
+  }
+
+  std::string waiting(const std::string& key) const {
+    return store.server.ask("SELECT count(*) FROM lockkeeper_locks_waiters WHERE " + rowOf(key));
+  }
+  bool oneWaits(const std::string& key, const char* count = "1") const {
+    return waitUntil([&] { return waiting(key) == count; });
   }
 
   const postgres::LockTexts texts{"public", "lockkeeper_locks"};
@@ -104,6 +117,90 @@ TEST_F(PostgresQueue, TheLeaseOfOneThatWaitedIsYoung) {
   waiter.join();
   ASSERT_TRUE(granted(result));
   EXPECT_LE(returned - std::get<Granted>(result).leasedFrom, request.ttl / 4);
+}
+
+// Its place would keep those behind it from the key for three seconds, and itself, if it came back as
+// another.
+TEST_F(PostgresQueue, AClaimThatFindsNoServerForAMomentKeepsItsPlace) {
+  const Claimant holds;
+  ASSERT_TRUE(granted(store.direct->acquire(holds.request())));
+  LockManager broken(store.openProxied("connectTimeout=500ms"));
+  LockManager well(store.open());
+  std::mutex mutex;
+  std::string turns;
+  const auto wait = [&](LockManager& locks, const char* name) {
+    return std::jthread([&, name] {
+      const Lock lock = locks.lock(holds.key, {.ttl = 30s, .waitFor = 30s});
+      const std::lock_guard guard(mutex);
+      turns += name;
+    });
+  };
+  std::vector<std::jthread> threads;
+  threads.push_back(wait(broken, "first "));
+  ASSERT_TRUE(oneWaits(holds.key));
+  threads.push_back(wait(well, "second "));
+  ASSERT_TRUE(oneWaits(holds.key, "2"));
+  const std::size_t before = store.proxy.connections();
+  store.proxy.leadTo(freePort());
+  store.proxy.endConnections(Ending::rst);
+  ASSERT_TRUE(waitUntil([&] { return store.proxy.connections() >= before + 2; })) << "it has looked";
+  store.proxy.leadTo(store.server.port());
+  EXPECT_EQ(store.direct->release(holds.claim(), soon()), ReleaseOutcome::released);
+  threads.clear();
+  EXPECT_EQ(turns, "first second ");
+}
+
+TEST_F(PostgresQueue, WhoMayHaveLeftAPlaceBehindSaysSo) {
+  const Claimant holds;
+  ASSERT_TRUE(granted(store.direct->acquire(holds.request())));
+  const auto proxied = store.openProxied();
+  const Claimant waits{.key = holds.key};
+  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "_waiters\" WHERE lock_key"});
+  {
+    const std::jthread ending([this] {
+      if (waitUntil([this] { return store.proxy.fired() > 0; })) store.proxy.endHeldConnections(Ending::rst);
+    });
+    EXPECT_THROW((void)capability<Waitable>(*proxied)->acquireWaiting(waits.request(), 300ms, {}),
+                 WithdrawalUnknown);
+  }
+  EXPECT_EQ(waiting(holds.key), "1");
+  EXPECT_EQ(proxied->release(waits.claim(), soon()), ReleaseOutcome::notOwner);
+  EXPECT_EQ(waiting(holds.key), "0");
+}
+
+TEST_F(PostgresQueue, WhatIsToldWhileNobodyListensIsAskedFor) {
+  postgres::WakeUps wakeUps{sessions, texts.channel};
+  wakeUps.listen(soon());
+  wakeUps.add(1);
+  store.server.endSessions();
+  EXPECT_FALSE(wakeUps.await(1, soon(), {}));
+  wakeUps.listen(soon());  // For another one that waits.
+  EXPECT_TRUE(wakeUps.await(1, Instant::max(), {}));
+  wakeUps.unlisten(1, false);
+  wakeUps.unlisten({}, false);
+}
+
+// The claim that follows the waiter's place in the queue, the release, the claim upon the notification, and,
+// once a second, a mark.
+TEST_F(PostgresQueue, AKeyIsHandedOverInAtMostFourRoundTrips) {
+  const auto driver = store.openProxied();
+  std::vector<std::size_t> roundTrips(7);
+  for (std::size_t& each : roundTrips) {
+    const Claimant holds;
+    ASSERT_TRUE(granted(driver->acquire(holds.request())));
+    const Claimant waits{.key = holds.key};
+    std::jthread waiter([&] {
+      EXPECT_TRUE(granted(capability<Waitable>(*driver)->acquireWaiting(waits.request(), 20s, {})));
+    });
+    ASSERT_TRUE(oneWaits(holds.key));
+    store.proxy.set({});
+    EXPECT_EQ(driver->release(holds.claim(), soon()), ReleaseOutcome::released);
+    waiter.join();
+    each = store.proxy.requests();
+  }
+  std::ranges::sort(roundTrips);
+  EXPECT_LE(roundTrips[roundTrips.size() / 2], 4U);
+  RecordProperty("median", static_cast<int>(roundTrips[roundTrips.size() / 2]));
 }
 
 TEST_F(PostgresQueue, ALeaseBeginsWhenThereIsASession) {

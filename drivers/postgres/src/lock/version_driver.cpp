@@ -39,6 +39,9 @@ constexpr milliseconds longestClearing{300};
 // How often the hosts are asked who takes the writes, or, if there is one, notifications are read.
 constexpr milliseconds checkHostsEvery{2000};
 constexpr milliseconds hearEvery{1000};
+// How often a single host, which may be a name, is asked by a new session whether it is the same server
+// still.
+constexpr milliseconds connectEvery{10'000};
 
 // A row that others kept for a while has used up too much of the lease.
 bool isOldGrant(const Granted& granted, const AcquireRequest& request, Instant now) {
@@ -62,6 +65,7 @@ class VersionDriver::Impl {
   AcquireResult wait(AcquireRequest request, Instant until, const std::stop_token& stop);
   void renew(std::span<Renewal* const> renewals, bool isShares, Instant deadline);
   void clearAfter(std::size_t releases, Instant deadline) noexcept;
+  void lookForPrimary(Instant deadline);
 
   const ForkGuard forkGuard;
   const LockTexts texts;
@@ -74,11 +78,13 @@ class VersionDriver::Impl {
   PostgresRecords records;
 
  private:
-  void leaveQueue(const Claim& claim, Instant deadline) noexcept;
-  void pause(const Busy& busy, std::optional<std::int64_t> notified, milliseconds& poll, Instant until,
+  [[noreturn]] static void throwWaiting(const StoreUnavailable& error, const Place& place);
+  void leaveQueue(const Claim& claim, Instant deadline);
+  void pause(const Busy& busy, const Place& place, milliseconds& poll, Instant until,
              const std::stop_token& stop);
 
   std::atomic<std::uint32_t> released_ = 0;
+  std::atomic<Instant> nextLook_{};  // Of a single host.
 };
 
 VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
@@ -96,23 +102,24 @@ AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
 
 AcquireResult VersionDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                             std::stop_token stop) {
+  impl_->forkGuard.check();
   const Instant until = saturatingAdd(impl_->clock().now(), waitFor);
-  AcquireResult result = acquire(request);
-  if (std::holds_alternative<Granted>(result) || stop.stop_requested() || impl_->clock().now() >= until)
-    return result;
+  if (!request.resend) {
+    AcquireResult result = acquire(request);
+    if (std::holds_alternative<Granted>(result) || stop.stop_requested() || impl_->clock().now() >= until)
+      return result;
+  }
   return impl_->wait(request, until, stop);
 }
 
 AcquireResult VersionDriver::Impl::wait(AcquireRequest request, Instant until, const std::stop_token& stop) {
   struct Listening {
-    explicit Listening(WakeUps& itsWakeUps, Instant deadline)
-        : wakeUps(itsWakeUps), isHeard(wakeUps.listen(deadline)) {}
+    Listening(WakeUps& itsWakeUps, Instant deadline) : wakeUps(itsWakeUps) { wakeUps.listen(deadline); }
     Listening(const Listening&) = delete;
     Listening& operator=(const Listening&) = delete;
     ~Listening() { wakeUps.unlisten(place, isGranted); }
 
     WakeUps& wakeUps;
-    bool isHeard;
     std::optional<std::int64_t> place{};
     bool isGranted = false;
   } listening(wakeUps, request.deadline);
@@ -139,16 +146,21 @@ AcquireResult VersionDriver::Impl::wait(AcquireRequest request, Instant until, c
         return table.claim(request, listening.place);  // The same again, for a full ttl.
       busy = std::get<Busy>(result);
       contentions = 0;
-    } catch (const Contention&) {
-      if (++contentions == mostContentions) throw;
+    } catch (const Contention& error) {
+      if (++contentions == mostContentions) throwWaiting(error, listening.place);
       busy.retryAfter = firstPoll;
+    } catch (const StoreUnavailable& error) {
+      throwWaiting(error, listening.place);
     } catch (const ConfigError&) {
-      leaveQueue(request.claim, request.deadline);
+      try {
+        leaveQueue(request.claim, request.deadline);
+      } catch (const Error&) {
+        // The place ends by itself.
+      }
       throw;
     }
     if (clock().now() < until && !stop.stop_requested()) {
-      const auto notified = listening.isHeard ? listening.place : std::nullopt;
-      pause(busy, notified, poll, std::min(until, nextMark), stop);
+      pause(busy, listening.place, poll, std::min(until, nextMark), stop);
       continue;
     }
     leaveQueue(request.claim, clock().now() + sessions.options().ioTimeout);
@@ -156,20 +168,26 @@ AcquireResult VersionDriver::Impl::wait(AcquireRequest request, Instant until, c
   }
 }
 
-// Otherwise the place ends soon by itself.
-void VersionDriver::Impl::leaveQueue(const Claim& claim, Instant deadline) noexcept {
+// Whoever comes back with the same token finds its place. With another one, it would wait behind that.
+void VersionDriver::Impl::throwWaiting(const StoreUnavailable& error, const Place& place) {
+  if (!place) throw;
+  throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
+}
+
+void VersionDriver::Impl::leaveQueue(const Claim& claim, Instant deadline) {
   try {
     table.leaveQueue(claim, deadline);
-  } catch (const std::exception&) {
+  } catch (const Error& error) {
+    throw WithdrawalUnknown(std::string(error.what()) + "; the claim may still be in the queue");
   }
 }
 
 // Until it is this one's turn, as far as can be known.
-void VersionDriver::Impl::pause(const Busy& busy, std::optional<std::int64_t> notified, milliseconds& poll,
-                                Instant until, const std::stop_token& stop) {
+void VersionDriver::Impl::pause(const Busy& busy, const Place& place, milliseconds& poll, Instant until,
+                                const std::stop_token& stop) {
   const Instant now = clock().now();
   if (busy.retryAfter) until = std::min(until, saturatingAdd(now, std::max(*busy.retryAfter, shortestPause)));
-  if (notified && wakeUps.await(*notified, until, stop)) return;
+  if (place && wakeUps.await(*place, until, stop)) return;
   until = std::min(until, now + poll);
   poll = std::min(2 * poll, longestPoll);
   std::mutex mutex;
@@ -311,11 +329,19 @@ std::optional<std::chrono::milliseconds> VersionDriver::checkEvery() const {
   return impl_->sessions.options().hosts.size() > 1 ? checkHostsEvery : hearEvery;
 }
 
+// A failover may leave the sessions open that there are.
+void VersionDriver::Impl::lookForPrimary(Instant deadline) {
+  if (sessions.options().hosts.size() > 1) return sessions.lookForPrimary(deadline);
+  if (clock().now() < nextLook_.load()) return;
+  nextLook_ = clock().now() + connectEvery;
+  static_cast<void>(sessions.open(deadline));
+}
+
 void VersionDriver::checkServer(Instant deadline) noexcept {
   try {
     impl_->forkGuard.check();
     impl_->sessions.hear();
-    impl_->sessions.lookForPrimary(deadline);
+    impl_->lookForPrimary(deadline);
   } catch (const std::exception&) {
     // The next attempt is soon enough.
   }

@@ -23,12 +23,12 @@ WakeUps::~WakeUps() {
   if (wakeUp_ >= 0) ::close(wakeUp_);
 }
 
-bool WakeUps::listen(Instant deadline) noexcept {
+void WakeUps::listen(Instant deadline) noexcept {
   std::unique_lock held(mutex_);
   ++listeners_;
   while (opening_ && sessions_.clock().now() < deadline) sessions_.clock().wait(held, changed_, deadline);
-  if (session_ && (listeners_ > 1 || isAlive())) return true;
-  if (opening_) return false;
+  if (session_ && (listeners_ > 1 || isAlive())) return;
+  if (opening_) return;
   opening_ = true;
   auto old = std::move(session_);
   held.unlock();
@@ -47,8 +47,9 @@ bool WakeUps::listen(Instant deadline) noexcept {
   held.lock();
   opening_ = false;
   session_ = std::move(opened);
+  // What the server has told before this is lost.
+  for (auto& [place, isNotified] : notified_) isNotified = true;
   changed_.notify_all();
-  return session_ != nullptr;
 }
 
 void WakeUps::add(std::int64_t place) {

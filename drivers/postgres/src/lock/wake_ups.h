@@ -23,9 +23,9 @@ class WakeUps {
   WakeUps& operator=(const WakeUps&) = delete;
   ~WakeUps();
 
-  /// Begins to listen for a waiter, unless that is so already. False when it cannot be had, as behind a
-  /// pooler: then waiters must poll. Blocks until `deadline`. Each call needs a later one of unlisten().
-  bool listen(Instant deadline) noexcept;
+  /// Begins to listen for a waiter, unless that is so already or cannot be had, as behind a pooler. Blocks
+  /// until `deadline`. Each call needs a later one of unlisten().
+  void listen(Instant deadline) noexcept;
   /// From now on, notifications of the place are remembered for await().
   void add(std::int64_t place);
   /// Ends it for one waiter, who has got his key or gives up. The session stays open for a while if he has
@@ -34,8 +34,8 @@ class WakeUps {
   /// Reads what nobody waits for any more, and closes a session that was not needed lately. Does not block.
   void tidyUp() noexcept;
 
-  /// Returns when the place has been notified since the last call, at `until`, upon `stop`, or when the
-  /// session has ended. False after that.
+  /// Returns when the place has been notified since the last call, at `until`, upon `stop`, or when there is
+  /// no session. False then: the waiter must poll.
   bool await(std::int64_t place, Instant until, const std::stop_token& stop) noexcept;
 
  private:

@@ -95,7 +95,8 @@ class LOCKKEEPER_POSTGRES_EXPORT VersionDriver final : public LockDriver,
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
   /// Reports doubt when the server was restarted since the last connection, or when another one takes the
-  /// writes. With several hosts, checkServer() asks all of them, every two seconds.
+  /// writes. With several hosts, checkServer() asks all of them, every two seconds; it connects to a single
+  /// one anew every ten.
   /// @{
   void addDoubtListener(std::weak_ptr<LossListener> listener) override;
   std::optional<std::chrono::milliseconds> checkEvery() const override;
