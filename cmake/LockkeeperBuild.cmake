@@ -48,6 +48,14 @@ function(lockkeeper_component name)
   install(DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
+# lockkeeper_more_headers(<name> <folder>)
+# Public headers that the component shares with others, in a folder beside them: each of them installs all it needs.
+function(lockkeeper_more_headers name folder)
+  get_filename_component(folder ${folder} ABSOLUTE)
+  target_include_directories(lockkeeper_${name} PUBLIC $<BUILD_INTERFACE:${folder}>)
+  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()
+
 # lockkeeper_internal_component(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…])
 # What several components share and users do not see: always static, its headers stay here. Shared components take it in;
 # users of static ones must link it, so there it is installed.

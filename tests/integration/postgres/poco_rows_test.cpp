@@ -126,6 +126,29 @@ TEST_F(PostgresPocoRows, AFailureIsNotCommittedAndTheSessionGoesOn) {
   EXPECT_EQ(hits(), "2") << "outside of a transaction";
 }
 
+TEST_F(PostgresPocoRows, ReadDecimalsByStatementsThatEndWithAComment) {
+  PocoRows rows(session());
+  auto transaction = rows.begin();
+  EXPECT_EQ(transaction.select("SELECT 1.5 AS price -- of ?", {}), (SqlRow{1.5}));
+}
+
+// The server answers a COMMIT as if nothing were wrong, and rolls back.
+TEST_F(PostgresPocoRows, AFailureThatTheApplicationPassesOverIsNotCommitted) {
+  PocoRows rows(session());
+  {
+    auto transaction = rows.begin();
+    transaction.execute("INSERT INTO counts (amount) VALUES (?)", {std::int64_t{1}});
+    EXPECT_THROW(execute(transaction.session(), "INSERT INTO visits (id) VALUES (1)"), Poco::Exception);
+    EXPECT_THROW(transaction.commit(), Poco::Exception);
+  }
+  {
+    auto transaction = rows.begin();
+    execute(transaction.session(), "INSERT INTO counts (amount) VALUES (2)");
+    transaction.commit();
+  }
+  EXPECT_EQ(store.server.ask("SELECT sum(amount) FROM counts"), "2");
+}
+
 TEST_F(PostgresPocoRows, ARowThatSomebodyElseHasIsContention) {
   Poco::Data::Session mine = session();
   execute(mine, "SET lock_timeout = '100ms'");

@@ -190,6 +190,43 @@ TEST_F(PostgresPooler, AClaimThatWasWithdrawnTakesNothing) {
   }
 }
 
+TEST_F(PostgresPooler, AWriteThatWasGivenUpChangesNoLaterValue) {
+  FaultProxy proxy(pooler.port());
+  StoreRegistry registry;
+  postgres::use(registry);
+  const auto values =
+      registry.openValues(PostgresServer::uri("postgres+version", proxy.port()) + "?connectTimeout=10s");
+  const auto giveUp = [&](const char* text, auto call) {
+    proxy.set({.kind = ProxyFault::Kind::hold, .text = text});
+    const Instant deadline = in(500ms);
+    {
+      const std::jthread ending([&] {
+        if (waitUntil([&] { return proxy.fired() > 0; })) proxy.endHeldConnections(Ending::rst);
+      });
+      EXPECT_THROW(call(deadline), OutcomeUnknown);
+    }
+    return deadline;
+  };
+  const auto arrivesAfter = [&](Instant deadline) {
+    ASSERT_TRUE(waitUntil([&] { return now() > deadline; }));
+    EXPECT_TRUE(proxy.deliverHeld());
+    // What is sent after it is carried out after it, or waits for its row.
+    EXPECT_FALSE(values->get("other", soon()));
+  };
+  values->put("k", "old", 1h, soon());
+  Instant late = giveUp("ON CONFLICT (value_key", [&](Instant end) { values->put("k", "late", 1h, end); });
+  values->put("k", "new", 1h, soon());
+  arrivesAfter(late);
+  EXPECT_EQ(values->get("k", soon()), "new");
+  late = giveUp("DELETE FROM", [&](Instant end) { (void)values->erase("k", end); });
+  arrivesAfter(late);
+  EXPECT_EQ(values->get("k", soon()), "new");
+  EXPECT_TRUE(values->erase("k", soon()));
+  late = giveUp("ON CONFLICT (value_key", [&](Instant end) { (void)values->add("k", "late", 1h, end); });
+  arrivesAfter(late);
+  EXPECT_FALSE(values->get("k", soon()));
+}
+
 // The pooler goes on with another server, and its clients do not notice.
 TEST(PostgresPoolerOfTwo, AStandbyAnswersNothing) {
   PostgresServer primary{{"wal_level=replica"}};

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -208,6 +209,22 @@ TEST_F(PostgresRows, InheritedOnesTouchNoSocket) {
   EXPECT_EQ(accounts.update(rows, "DE1", oneMore), RowOutcome::committed);
 }
 
+TEST_F(PostgresRows, AChildLeavesATransactionToItsParent) {
+  std::optional transaction(rows.begin());
+  transaction->execute("UPDATE accounts SET balance = 7", {});
+  const int failedCheck = inForkedChild([&] {
+    if (!throwsForked([&] { (void)transaction->select("SELECT 1", {}); })) return 1;
+    if (!throwsForked([&] { (void)transaction->execute("DELETE FROM ledger", {}); })) return 2;
+    if (!throwsForked([&] { transaction->commit(); })) return 3;
+    transaction.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  transaction->execute("UPDATE accounts SET balance = balance + 1", {});
+  transaction->commit();
+  EXPECT_EQ(balance(), "8");
+}
+
 TEST(PostgresRowOptions, OfWrongValuesAreNamed) {
   const auto refused = [](const std::string& query, const postgres::ServerRowsOptions& options) {
     return refusalOf(
@@ -225,6 +242,14 @@ TEST(PostgresRowStatement, HasNumbersAndTheServersQuotes) {
   EXPECT_EQ(postgres::numbered("UPDATE `t?` SET `a` = ?, b = '`?' || \"c`?\" WHERE d = ?::int", 2),
             "UPDATE \"t?\" SET \"a\" = $1, b = '`?' || \"c`?\" WHERE d = $2::int");
   EXPECT_EQ(postgres::numbered("SELECT 'it''s?'", 0), "SELECT 'it''s?'");
+  // A backslash is one in a text, except where an E says otherwise.
+  EXPECT_EQ(postgres::numbered("SELECT '\\', ?, E'it\\'s \\\\', ?, ae'\\', ?", 3),
+            "SELECT '\\', $1, E'it\\'s \\\\', $2, ae'\\', $3");
+  // Comments, which may be in each other.
+  EXPECT_EQ(postgres::numbered("-- isn't it `?\nSELECT ?, 1-?/*?/*'*/`?*/, ?--", 3),
+            "-- isn't it `?\nSELECT $1, 1-$2/*?/*'*/`?*/, $3--");
+  EXPECT_EQ(postgres::numbered("SELECT ?, $$it's ?$$, $a$ $$ ?$a$, ?, $1, a$b$ ?", 3),
+            "SELECT $1, $$it's ?$$, $a$ $$ ?$a$, $2, $1, a$b$ $3");
   EXPECT_THROW((void)postgres::numbered("SELECT ?", 0), std::invalid_argument);
   EXPECT_THROW((void)postgres::numbered("SELECT 1", 1), std::invalid_argument);
 }

@@ -1,5 +1,6 @@
 // Values and shared records, beyond what all stores of them must do.
 
+#include <algorithm>
 #include <array>
 #include <future>
 #include <memory>
@@ -7,11 +8,14 @@
 #include <thread>
 
 #include "forked_child.h"
+#include "kept_rows.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/postgres/use.h"
+#include "lockkeeper/postgres/value_store.h"
 #include "lockkeeper/store/shared_records.h"
 #include "lockkeeper/store/value_store.h"
 #include "lockkeeper/store_registry.h"
+#include "lockkeeper/store_uri.h"
 #include "postgres_fixture.h"
 #include "wait_until.h"
 
@@ -26,6 +30,12 @@ std::shared_ptr<ValueStore> openValues(const std::string& uri, const std::string
   return registry.openValues(uri + "?connectTimeout=10s" + query);
 }
 
+/// All its bytes are ones: its numbers modulo 128 are 127.
+class Ones final : public Random {
+ public:
+  void fill(std::span<std::byte> out) override { std::ranges::fill(out, std::byte{255}); }
+};
+
 class PostgresValuesTest : public PostgresTest {
  protected:
   std::shared_ptr<ValueStore> values = openValues(store.server.uri(store.scheme));
@@ -37,6 +47,17 @@ TEST_F(PostgresValuesTest, RowsOfValuesThatHaveEndedAreClearedAway) {
   for (int i = 0; i < 300; ++i) values->put("brief" + std::to_string(i), "1", 1ms, soon());
   EXPECT_LE(std::stoi(store.server.ask("SELECT count(*) FROM lockkeeper_locks_values")), 128 + 1);
   EXPECT_EQ(values->get("kept", soon()), "1");
+}
+
+TEST_F(PostgresValuesTest, AProcessThatWritesOnceMayClearThemToo) {
+  store.server.execute("TRUNCATE lockkeeper_locks_values");
+  values->put("brief", "1", 1ms, soon());
+  Environment environment;
+  environment.random = std::make_shared<Ones>();
+  // The first write of those that begin to count there clears.
+  postgres::PostgresValues(StoreUri::parse(store.server.uri(store.scheme)), environment)
+      .put("kept", "1", 1h, soon());
+  EXPECT_EQ(store.server.ask("SELECT count(*) FROM lockkeeper_locks_values"), "1");
 }
 
 TEST_F(PostgresValuesTest, AMissingTableIsNamedWithItsSchema) {
@@ -73,39 +94,14 @@ TEST_F(PostgresValuesTest, AReplyThatIsCutIsNoAnswer) {
   }
 }
 
-/// Keeps the row of a record locked until its end.
-class KeptRecord {
- public:
-  KeptRecord(const PostgresServer& server, const std::string& name)
-      : server_(server), keeping_([&server, name] {
-          try {
-            server.execute("BEGIN; SELECT FROM lockkeeper_locks_records WHERE name = '" + name +
-                           "' FOR UPDATE; SELECT pg_sleep(60)");
-          } catch (const std::runtime_error&) {
-            // It was ended.
-          }
-        }) {
-    EXPECT_TRUE(waitUntil([&] { return count("wait_event = 'PgSleep'") == 1; }));
-  }
-  KeptRecord(const KeptRecord&) = delete;
-  KeptRecord& operator=(const KeptRecord&) = delete;
-  ~KeptRecord() {
-    server_.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
-  }
-
-  /// How many sessions are as the condition says.
-  int count(const std::string& condition) const {
-    return std::stoi(server_.ask("SELECT count(*) FROM pg_stat_activity WHERE " + condition));
-  }
-
- private:
-  const PostgresServer& server_;
-  std::jthread keeping_;
-};
-
 class PostgresRecordsTest : public PostgresTest {
  protected:
   PostgresRecordsTest() { store.server.execute("TRUNCATE lockkeeper_locks_records"); }
+
+  KeptRows keep(const std::string& name) const {
+    return KeptRows(store.server,
+                    "SELECT FROM lockkeeper_locks_records WHERE name = '" + name + "' FOR UPDATE");
+  }
 
   const std::shared_ptr<LockDriver> other = store.open();
   SharedRecords& first = *capability<SharedRecords>(*store.direct);
@@ -122,7 +118,7 @@ TEST_F(PostgresRecordsTest, AReplacementWaitsForAWriteThatIsUnderWay) {
     std::future<void> writing;
     std::future<bool> replacing;
     {
-      const KeptRecord kept(store.server, "member");
+      const KeptRows kept = keep("member");
       writing = std::async(std::launch::async,
                            [&] { first.write("b", "member", "two", std::nullopt, {}, soon()); });
       ASSERT_TRUE(waitUntil([&] { return kept.count("wait_event_type = 'Lock'") == 1; }));
@@ -147,7 +143,7 @@ TEST_F(PostgresRecordsTest, AReplacementWaitsForAWriteThatIsUnderWay) {
 // Heartbeats of many processes share the time that a commit takes.
 TEST_F(PostgresRecordsTest, WritesDoNotWaitForEachOther) {
   first.write("b", "one", "1", std::nullopt, {}, soon());
-  const KeptRecord kept(store.server, "one");
+  const KeptRows kept = keep("one");
   auto writing = std::async(std::launch::async, [&] {
     EXPECT_THROW((void)first.write("b", "one", "2", std::nullopt, {}, soon()), StoreUnavailable);
   });

@@ -9,6 +9,7 @@
 
 #include "hosts/session_rules.h"
 #include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/internal/row_places.h"
 #include "lockkeeper/limit/rate_rules.h"
 #include "upkeep/unused_rows.h"
 
@@ -17,13 +18,7 @@
 
 namespace lockkeeper::mysql::rates {
 
-/// The row of a key.
-struct RowName {
-  int family;  ///< 0 buckets, 1 sliding windows, 2 windows of the calendar.
-  std::string_view id;
-
-  friend auto operator<=>(const RowName&, const RowName&) = default;
-};
+using lockkeeper::RowName;
 
 RowName rowOf(std::string_view key, RateKind kind);
 

@@ -154,6 +154,8 @@ class ServerRows::Transaction::State {
     if (clean || stage_ == Stage::fresh) use_.keep();
   }
 
+  bool inherited() const { return impl_.forkGuard.inherited(); }
+
   const Reply& ask(const std::string& statement, const SqlRow& values) {
     return ask(withValues(statement, values));
   }
@@ -207,6 +209,7 @@ class ServerRows::Transaction::State {
 
   // What followed would be committed statement by statement, without what came before.
   void refuseOver() const {
+    impl_.forkGuard.check();
     if (stage_ == Stage::over)
       throw StoreUnavailable("this transaction is over: it was committed, or has failed");
   }
@@ -229,7 +232,10 @@ class ServerRows::Transaction::State {
 
 ServerRows::Transaction::Transaction(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ServerRows::Transaction::Transaction(Transaction&&) noexcept = default;
-ServerRows::Transaction::~Transaction() = default;
+ServerRows::Transaction::~Transaction() {
+  // It is the parent's, as its session is.
+  if (state_ && state_->inherited()) static_cast<void>(state_.release());
+}
 
 std::optional<SqlRow> ServerRows::Transaction::select(const std::string& statement, const SqlRow& values) {
   const Reply& reply = state_->ask(statement, values);

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "lock/arrays.h"
+#include "arrays.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/limit/rate_rules.h"
 
@@ -24,14 +24,21 @@ RateTime roomIn(const RateCharge& charge) {
   return isBucket(charge.law->kind) ? roomOf(charge) : RateTime{charge.law->limit, 0};
 }
 
-// What waits for a row is undone: the store is well.
-template <class Call>
-auto onRows(Call call) {
-  try {
-    return call();
-  } catch (const Contention& kept) {
-    throw LockTimeout(std::string(kept.what()) + ": others keep a row of this limit");
-  }
+std::vector<RowName> rowsOf(std::span<const RateCharge> charges) {
+  std::vector<RowName> rows;
+  for (const RateCharge& each : charges)
+    rows.push_back({static_cast<int>(familyOf(each.law->kind)), each.key});
+  std::ranges::sort(rows);
+  return rows;
+}
+
+// One more, so that the server's line for a row does not run empty, and not all sessions, which other rows
+// need.
+std::size_t placesAtOneRow(std::size_t sessions) { return sessions < 4 ? 1 : 2; }
+
+ServerOptions withOneRateSession(ServerOptions options) {
+  options.connections = 1;
+  return options;
 }
 
 }  // namespace
@@ -39,11 +46,39 @@ auto onRows(Call call) {
 RateTable::RateTable(const ServerOptions& options, const Environment& environment)
     : texts_(options.schema),
       sessions_(options, {.script = ratesSchemaOf(options.schema), .file = "rates.sql"}, environment),
+      check_(withOneRateSession(options), {}, environment),
+      places_(placesAtOneRow(options.connections), *environment.clock),
       // At random, so that processes which make few charges delete rows, too.
       charges_(environment.random->upTo(chargesBetweenClearings - 1)) {}
 
+// Half of the time is for asking: a caller without an answer cannot tell a row that is kept from a server
+// that hangs.
+template <class Call>
+auto RateTable::onRows(const std::vector<RowName>& rows, Instant deadline, Call call) {
+  const Instant now = sessions_.clock().now();
+  const RowPlaces::Guard places(places_, rows, now + (deadline - now) / 2);
+  if (!places.complete()) {
+    checkAnswers(deadline);
+    throw LockTimeout(name() + ": others wait for a row of this limit already");
+  }
+  try {
+    return sessions_.with(deadline, call);
+  } catch (const Contention& kept) {
+    // What waits for a row is undone: the store is well.
+    throw LockTimeout(std::string(kept.what()) + ": others keep a row of this limit");
+  }
+}
+
+void RateTable::checkAnswers(Instant deadline) {
+  try {
+    check_.ask({"SELECT 1"}, deadline);
+  } catch (const OutcomeUnknown& lost) {
+    throw StoreUnavailable(lost.what());
+  }
+}
+
 // A statement may wait for its turn at a row and then for the row itself. The rest of the time is for the
-// answer: a caller without one cannot tell a row that is kept from a server that hangs.
+// answer. Computed when there is a session: waiting for one has taken some of the time.
 Value RateTable::longestWait(Instant deadline) const {
   const auto left = std::chrono::floor<milliseconds>(deadline - sessions_.clock().now());
   return Value(std::int64_t{std::clamp(left / 3, milliseconds{1}, longestRowWait).count()});
@@ -86,15 +121,23 @@ void RateTable::readOutcomes(const Result& result, std::span<RateCharge> charges
 void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
   if (charges.size() == 1 && charges.front().cost == 0) return peek(charges, deadline);
   forkGuard_.check();
-  const std::vector<Value> values = valuesOf(charges, deadline);
-  readOutcomes(onRows([&] {
-                 if (charges.size() == 1) return sessions_.ask({texts_.charge, values}, deadline);
-                 const std::vector<Statement> statements{
-                     {texts_.lockRows, {values.begin(), values.begin() + 3}}, {texts_.chargeAll, values}};
-                 return std::move(sessions_.transact(statements, deadline).back());
-               }),
+  readOutcomes(onRows(rowsOf(charges), deadline,
+                      [&](Session& session) {
+                        std::vector<Value> values = valuesOf(charges, deadline);
+                        if (charges.size() == 1)
+                          return session.ask({texts_.charge, std::move(values)}, deadline);
+                        return afterLocking(session, texts_.chargeAll, std::move(values), deadline);
+                      }),
                charges);
   clearAfter(charges.size(), deadline);
+}
+
+Result RateTable::afterLocking(Session& session, const std::string& text, std::vector<Value> values,
+                               Instant deadline) const {
+  const std::vector<Statement> statements{{texts_.boundStatement, {values[0]}},
+                                          {texts_.lockRows, {values[1], values[2]}},
+                                          {text, std::move(values)}};
+  return std::move(session.transact(statements, deadline).back());
 }
 
 void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {
@@ -106,25 +149,24 @@ bool RateTable::refund(const RateRefund& refund, Instant deadline) {
   forkGuard_.check();
   const RateLaw& law = *refund.law;
   const RateCharge charge{.key = refund.key, .law = &law, .cost = refund.cost};
-  std::vector<Value> values = valuesOf({&charge, 1}, deadline);
-  const Statement locking{texts_.lockRow, {values.begin(), values.begin() + 3}};
+  const std::span<const RateCharge> charges(&charge, 1);
   const bool hasSlot = isBucket(law.kind) && refund.slot;
   const RateTime end = hasSlot ? law.plus(*refund.slot, law.lengthOf(refund.cost)) : RateTime{};
-  values.push_back(hasSlot ? Value(end.micros) : Value(nullptr));
-  values.push_back(hasSlot ? Value(end.parts) : Value(nullptr));
-  const std::vector<Statement> statements{locking, {texts_.refund, std::move(values)}};
-  const std::vector<Result> results = onRows([&] { return sessions_.transact(statements, deadline); });
-  const Result& result = results.back();
-  if (result.rows() == 0) return false;
+  const Result result = onRows(rowsOf(charges), deadline, [&](Session& session) {
+    std::vector<Value> values = valuesOf(charges, deadline);
+    values.push_back(hasSlot ? Value(end.micros) : Value(nullptr));
+    values.push_back(hasSlot ? Value(end.parts) : Value(nullptr));
+    return afterLocking(session, texts_.refund, std::move(values), deadline);
+  });
   checkRow(result, 0, 1);
   return result.isTrue(0, 0);
 }
 
 void RateTable::reset(std::string_view key, RateKind kind, Instant deadline) {
   forkGuard_.check();
-  onRows([&] {
-    return sessions_.ask({texts_.reset, {longestWait(deadline), familyOf(kind), Value::bytes(key)}},
-                         deadline);
+  const std::int64_t family = familyOf(kind);
+  onRows({{static_cast<int>(family), key}}, deadline, [&](Session& session) {
+    return session.ask({texts_.reset, {longestWait(deadline), family, Value::bytes(key)}}, deadline);
   });
 }
 

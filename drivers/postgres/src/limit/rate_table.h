@@ -11,6 +11,7 @@
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/internal/row_places.h"
 #include "session/sessions.h"
 
 namespace lockkeeper::postgres {
@@ -31,6 +32,15 @@ class RateTable final : public RateDriver {
   std::string name() const override { return sessions_.options().display; }
 
  private:
+  /// What `call` returns for a session, while no more callers than there are places wait for the rows, which
+  /// are in order. Throws LockTimeout when others keep one.
+  template <class Call>
+  auto onRows(const std::vector<RowName>& rows, Instant deadline, Call call);
+  /// Throws StoreUnavailable when the server does not answer.
+  void checkAnswers(Instant deadline);
+  /// Makes and locks the rows, and asks the statement in the same transaction.
+  Result afterLocking(Session& session, const std::string& text, std::vector<Value> values,
+                      Instant deadline) const;
   /// How long a statement may wait for a row.
   Value longestWait(Instant deadline) const;
   /// $1 to $9 of RateTexts.
@@ -43,6 +53,8 @@ class RateTable final : public RateDriver {
   const ForkGuard forkGuard_;
   const RateTexts texts_;
   Sessions sessions_;
+  Sessions check_;  // Of one: those may all wait for rows.
+  RowPlaces places_;
   std::atomic<std::uint64_t> charges_;
 };
 

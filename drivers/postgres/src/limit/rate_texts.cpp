@@ -10,6 +10,10 @@ namespace {
 
 // Local, so it ends with the transaction; it is in force before the statement locks a row.
 constexpr const char* boundsWait = "set_config('lock_timeout', $1::text, true) <> ''";
+// Of all rows together: in force from the next statement on, until one says endsBound.
+constexpr const char* boundStatementText = "SELECT set_config('statement_timeout', $1::text, true)";
+constexpr const char* endsBound =
+    "($1::text IS NOT NULL AND set_config('statement_timeout', '30s', true) <> '')";
 
 // As lists in which the names of a row's columns are missing.
 constexpr const char* isSameKey = "{one}.family = {other}.family AND {one}.rate_key = {other}.rate_key";
@@ -24,7 +28,7 @@ constexpr const char* askedText = R"(asked AS MATERIALIZED (
     a.cost * CASE a.family WHEN 0 THEN a.period ELSE 1 END AS unit, (SELECT {now}) AS now
   FROM unnest($2::smallint[], $3::bytea[], $4::numeric[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[],
     $9::numeric[]) WITH ORDINALITY AS a (family, rate_key, cost, times, period, parts, room, room_parts, number)
-  WHERE {boundsWait}))";
+  WHERE {begins}))";
 
 // Of a charge a and a row: what is used (of a bucket, when it is full, at the earliest now), and how often
 // the cost fits. A bucket's second number may be of a law with other parts: less than a µs, rounded up. A
@@ -78,8 +82,9 @@ constexpr const char* chargeText = R"(WITH {asked}, charged AS (
 SELECT r.granted, a.now, r.first, r.second, {leavesFirst}, {canBeLimit} FROM charged AS r, asked AS a)";
 
 // WHERE false: the rows are locked nevertheless.
-constexpr const char* lockRowsText = R"(INSERT INTO {rates} AS r (family, rate_key)
-SELECT a.family, a.rate_key FROM unnest($2::smallint[], $3::bytea[]) AS a (family, rate_key) WHERE {boundsWait}
+constexpr const char* lockRowsText =
+    R"(INSERT INTO {rates} AS r (family, rate_key)
+SELECT a.family, a.rate_key FROM unnest($1::smallint[], $2::bytea[]) AS a (family, rate_key)
 ORDER BY a.family, a.rate_key ON CONFLICT (family, rate_key) DO UPDATE SET granted = r.granted WHERE false)";
 
 constexpr const char* chargeAllText = R"(WITH {asked},
@@ -94,9 +99,6 @@ constexpr const char* peekText = R"(WITH {asked}
 SELECT g.granted, a.now, s.first, s.second, {leavesFirst}, k.can_be_limit
 FROM asked AS a LEFT JOIN {rates} AS r ON {ofCharge}, {old} ORDER BY a.number)";
 
-constexpr const char* lockRowText = R"(SELECT FROM {rates} AS r
-WHERE r.family = ANY ($2::smallint[]) AND r.rate_key = ANY ($3::bytea[]) AND {boundsWait} FOR UPDATE)";
-
 constexpr const char* refundText = R"(WITH {asked},
 decided AS MATERIALIZED (SELECT a.family, a.rate_key, t.family IS NOT NULL AS is_given, k.can_be_limit, s.*
   FROM asked AS a JOIN {rates} AS r ON {ofCharge}, {old}),
@@ -107,10 +109,11 @@ SELECT is_given, can_be_limit FROM decided)";
 constexpr const char* resetText =
     "DELETE FROM {rates} WHERE family = $2::smallint AND rate_key = $3::bytea AND {boundsWait}";
 
-// About sixteen pages are looked at.
-constexpr const char* clearUnusedRatesText = R"(DELETE FROM {rates} WHERE ctid = ANY (ARRAY(
+// About sixteen pages are looked at, of so many as there are: the planner's own number of them may be old.
+constexpr const char* clearUnusedRatesText =
+    R"(DELETE FROM {rates} WHERE ctid = ANY (ARRAY(
   SELECT k.ctid FROM {rates} AS k TABLESAMPLE SYSTEM
-    ((SELECT least(100, 1600.0 / greatest(c.relpages, 1)) FROM pg_class AS c WHERE c.oid = '{rates}'::regclass))
+    ((SELECT least(100, 1600.0 * 8192 / greatest(pg_relation_size('{rates}'), 1))))
   WHERE k.unused_from + 3600000000 <= {now} LIMIT 200 FOR UPDATE SKIP LOCKED)))";
 
 /// A row's columns, as they are written.
@@ -159,8 +162,10 @@ std::string ratesSchemaOf(const std::string& schema) {
 }
 
 RateTexts::RateTexts(const std::string& schema) {
-  const auto text = [&](const char* pattern, const std::string& leaves = "", const std::string& old = "") {
+  const auto text = [&](const char* pattern, const std::string& leaves = "", const std::string& old = "",
+                        const char* begins = boundsWait) {
     return filled(pattern, {{"asked", askedText},
+                            {"begins", begins},
                             {"new", decision(ofNoRow, charging, "g.granted")},
                             {"old", old},
                             {"judged", withColumns(ofRow, judged)},
@@ -173,12 +178,12 @@ RateTexts::RateTexts(const std::string& schema) {
                             {"rates", "\"" + schema + "\".\"lockkeeper_rates\""}});
   };
   charge = text(chargeText, leavesFirst("r", "a"), decision(ofRow, charging, "g.granted"));
+  boundStatement = boundStatementText;
   lockRows = text(lockRowsText);
   chargeAll = text(chargeAllText, leavesFirst("d", "d"),
-                   decision(ofRow, charging, "CASE WHEN v.fits THEN g.granted ELSE 0 END"));
+                   decision(ofRow, charging, "CASE WHEN v.fits THEN g.granted ELSE 0 END"), endsBound);
   peek = text(peekText, leavesFirst("s", "a"), decision(ofRowOrNone, charging, "0"));
-  lockRow = text(lockRowText);
-  refund = text(refundText, "", decision(ofRow, refunding, ""));
+  refund = text(refundText, "", decision(ofRow, refunding, ""), endsBound);
   reset = text(resetText);
   clearUnused = text(clearUnusedRatesText);
 }

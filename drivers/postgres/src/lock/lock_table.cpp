@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "lock/arrays.h"
+#include "arrays.h"
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lock/arrays.h"
+#include "arrays.h"
 #include "schema.h"
 #include "schema_tables.h"
 

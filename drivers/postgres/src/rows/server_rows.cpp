@@ -132,6 +132,8 @@ class ServerRows::Transaction::State {
     }
   }
 
+  bool inherited() const { return impl_.forkGuard.inherited(); }
+
   Result ask(const std::string& statement, const SqlRow& values) {
     refuseOver();
     const std::string text = numbered(statement, values.size());
@@ -169,6 +171,7 @@ class ServerRows::Transaction::State {
 
   // What followed would be committed statement by statement, without what came before.
   void refuseOver() const {
+    impl_.forkGuard.check();
     if (stage_ == Stage::over)
       throw StoreUnavailable("this transaction is over: it was committed, or has failed");
   }
@@ -181,7 +184,10 @@ class ServerRows::Transaction::State {
 
 ServerRows::Transaction::Transaction(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ServerRows::Transaction::Transaction(Transaction&&) noexcept = default;
-ServerRows::Transaction::~Transaction() = default;
+ServerRows::Transaction::~Transaction() {
+  // It is the parent's, as its session is.
+  if (state_ && state_->inherited()) static_cast<void>(state_.release());
+}
 
 std::optional<SqlRow> ServerRows::Transaction::select(const std::string& statement, const SqlRow& values) {
   const Result result = state_->ask(statement, values);

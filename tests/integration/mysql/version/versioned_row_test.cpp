@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "forked_child.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/poco_rows.h"
 #include "lockkeeper/mysql/server_rows.h"
@@ -203,6 +205,24 @@ TEST_P(VersionedRowOnServer, ATransactionThatHasFailedTakesNothingMore) {
   EXPECT_THROW(transaction.execute("INSERT INTO ledger (amount) VALUES (2)", {}), StoreUnavailable);
   EXPECT_THROW(transaction.commit(), StoreUnavailable);
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM ledger"), "0");
+}
+
+TEST_P(VersionedRowOnServer, AChildLeavesATransactionToItsParent) {
+  mysql::ServerRows rows(StoreUri::parse(store.server.uri(store.database)),
+                         {.operationTimeout = std::chrono::seconds{20}});
+  std::optional transaction(rows.begin());
+  transaction->execute("UPDATE accounts SET balance = 7", {});
+  const int failedCheck = inForkedChild([&] {
+    if (!throwsForked([&] { (void)transaction->select("SELECT 1", {}); })) return 1;
+    if (!throwsForked([&] { (void)transaction->execute("DELETE FROM ledger", {}); })) return 2;
+    if (!throwsForked([&] { transaction->commit(); })) return 3;
+    transaction.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  transaction->execute("UPDATE accounts SET balance = balance + 1", {});
+  transaction->commit();
+  EXPECT_EQ(store.ask("SELECT balance FROM accounts"), "8");
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, VersionedRowOnServer, ::testing::ValuesIn(allBrands), brandName);

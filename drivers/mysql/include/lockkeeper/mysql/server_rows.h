@@ -35,8 +35,8 @@ struct ServerRowsOptions {
 /// have none. Sessions use REPEATABLE READ, UTF-8, the time zone UTC and the sql_mode STRICT_ALL_TABLES,
 /// whatever the server's defaults are. They are opened when needed, and only with a server that accepts
 /// writes. When the server has become a replica, its sessions are closed and the primary is looked up again.
-/// Thread-safe. After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks
-/// it on purpose.
+/// Thread-safe. After fork() the child's copy, and that of a transaction, throws ForkedError and touches no
+/// socket; destroying it leaks it on purpose.
 ///
 /// All functions throw StoreUnavailable (nothing has changed) and ConfigError, commit() also OutcomeUnknown.
 class LOCKKEEPER_MYSQL_EXPORT ServerRows {

@@ -76,16 +76,23 @@ class PocoRowTransaction {
   /// If it throws, it is unknown whether the database has committed, unless a statement has failed before.
   void commit() {
     if (hasFailed_) throw Poco::InvalidAccessException("a statement has failed, and with it the transaction");
+    // The server would answer the COMMIT of a transaction that one of the application's own statements has
+    // made fail, and roll back.
+    if (isLent_) session_ << "SELECT 1", Poco::Data::Keywords::now;
     session_.commit();
     open_ = false;
   }
-  /// For the application's own statements.
-  Poco::Data::Session& session() { return session_; }
+  /// For the application's own statements. If one of them fails, commit() throws.
+  Poco::Data::Session& session() {
+    isLent_ = true;
+    return session_;
+  }
 
  private:
   Poco::Data::Session session_;
   bool open_ = true;
   bool hasFailed_ = false;  // The last statement failed.
+  bool isLent_ = false;     // The application may have run statements.
 };
 
 /// The database of a VersionedRow on one PostgreSQL session. For one thread at a time.

@@ -10,8 +10,9 @@
 namespace lockkeeper::postgres {
 
 /// The statement in PostgreSQL's form: $1, $2 and so on replace each '?', and double quotes replace
-/// backticks. Text inside quotes is not changed. Instead of an operator that contains a '?', write a function
-/// such as jsonb_exists(). Throws std::invalid_argument unless `statement` has `values` question marks.
+/// backticks. Text inside quotes and comments is not changed. Instead of an operator that contains a '?',
+/// write a function such as jsonb_exists(). Throws std::invalid_argument unless `statement` has `values`
+/// question marks.
 LOCKKEEPER_POSTGRES_EXPORT std::string numbered(const std::string& statement, std::size_t values);
 
 /// Whether `message`, the text of an exception of Poco::Data::PostgreSQL, describes a failure after which a

@@ -28,8 +28,8 @@ struct ServerRowsOptions {
 /// server's defaults are, transactions are READ COMMITTED, use the time zone UTC, and find tables in one
 /// schema. Sessions are opened when they are needed, on the server that takes the writes. When it becomes a
 /// standby, they are closed and the primary is looked for again. Works behind a transaction pooler, such as
-/// PgBouncer. Thread-safe. After fork() the child's copy throws ForkedError and touches no socket; destroying
-/// it leaks it on purpose.
+/// PgBouncer. Thread-safe. After fork() the child's copy, and that of a transaction, throws ForkedError and
+/// touches no socket; destroying it leaks it on purpose.
 ///
 /// All functions throw StoreUnavailable (nothing has changed) and ConfigError; commit() also throws
 /// OutcomeUnknown.

@@ -111,7 +111,7 @@ inline std::string selectText(const Poco::Data::RecordSet& rows, const std::stri
     columns +=
         (i == 0 ? "" : ", ") + (asText ? "CAST(" + name + " AS " + dialect.textType + ") AS " + name : name);
   }
-  return any ? "SELECT " + columns + " FROM (" + text + ") AS exactly" : "";
+  return any ? "SELECT " + columns + " FROM (" + text + "\n) AS exactly" : "";
 }
 
 /// RowTransaction's select() for any session. If there are columns that Poco reads inexactly, a second

@@ -1,60 +1,21 @@
 // Limits as rows: what the contract suite does not see.
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "forked_child.h"
-#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/rate_limiter.h"
-#include "lockkeeper/rate_policy.h"
-#include "postgres_fixture.h"
+#include "rate_fixture.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Its numbers are 0: the first hundred charges delete no rows.
-class Zeros final : public Random {
- public:
-  void fill(std::span<std::byte> out) override { std::ranges::fill(out, std::byte{0}); }
-};
-
-class PostgresRates : public PostgresTest {
- protected:
-  static std::shared_ptr<RateDriver> limitsOf(const std::shared_ptr<LockDriver>& driver) {
-    return capability<RateDriver>(driver);
-  }
-  static RatePolicy policyOf(RateKind kind, std::int64_t limit) {
-    return RatePolicy("p", {.kind = kind, .rate = {limit, 366 * 24h}});
-  }
-  static std::int64_t take(RateDriver& limits, const std::string& key, const RatePolicy& policy,
-                           Instant deadline = soon()) {
-    RateCharge charge{.key = key, .law = &policy.law()};
-    limits.take({&charge, 1}, deadline);
-    return charge.outcome.granted;
-  }
-  std::int64_t remaining(const std::string& which, const RatePolicy& policy) const {
-    RateCharge charge{.key = which, .law = &policy.law(), .cost = 0};
-    limits->peek({&charge, 1}, soon());
-    return charge.outcome.remaining;
-  }
-  bool hasRow(const std::string& which) const {
-    return store.server.ask("SELECT count(*) FROM lockkeeper_rates WHERE rate_key = '" + which + "'") == "1";
-  }
-
-  const std::string key = Claimant{}.key;
-  const RatePolicy bucket = policyOf(RateKind::tokenBucket, 100);
-  const std::shared_ptr<RateDriver> limits = limitsOf(store.direct);
-};
 
 constexpr RateKind allKinds[] = {RateKind::tokenBucket, RateKind::leakyQueue, RateKind::slidingWindow,
                                  RateKind::fixedWindow};
@@ -150,56 +111,6 @@ TEST_F(PostgresRates, ACrowdIsChargedForSeveralTogetherOrForNone) {
   EXPECT_GE(full, 2) << "while two have room, there are calls that fit";
 }
 
-/// Somebody else's transaction keeps the row of the key while this lives.
-class KeptRow {
- public:
-  KeptRow(const PostgresServer& server, const std::string& key) : server_(server) {
-    keeper_ = std::jthread([this, key] {
-      try {
-        server_.execute("BEGIN; SELECT FROM lockkeeper_rates WHERE rate_key = '" + key +
-                        "' FOR UPDATE; SELECT pg_sleep(600)");
-      } catch (const std::runtime_error&) {
-        // Its session was ended.
-      }
-    });
-    EXPECT_TRUE(waitUntil([this] { return server_.ask("SELECT count(*) " + sleeping) == "1"; }));
-  }
-  ~KeptRow() { server_.ask("SELECT pg_terminate_backend(pid, 5000) " + sleeping); }
-
- private:
-  const std::string sleeping = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-  const PostgresServer& server_;
-  std::jthread keeper_;
-};
-
-TEST_F(PostgresRates, ARowThatOthersKeepIsAnOutageOfItsKeyAlone) {
-  take(*limits, key, bucket);
-  {
-    const KeptRow kept(store.server, key);
-    const Instant start = now();
-    EXPECT_THROW(take(*limits, key, bucket, in(600ms)), LockTimeout);
-    const std::string other = Claimant{}.key;
-    std::array two{RateCharge{.key = other, .law = &bucket.law()},
-                   RateCharge{.key = key, .law = &bucket.law()}};
-    EXPECT_THROW(limits->take(two, in(600ms)), LockTimeout);
-    EXPECT_THROW(limits->refund({.key = key, .law = &bucket.law()}, in(600ms)), LockTimeout);
-    EXPECT_THROW(limits->reset(key, RateKind::tokenBucket, in(600ms)), LockTimeout);
-    EXPECT_LT(now() - start, 4 * 600ms + schedulingSlack);
-    EXPECT_EQ(take(*limits, Claimant{}.key, bucket), 1) << "another key";
-    EXPECT_EQ(remaining(key, bucket), 99) << "who looks does not wait";
-  }
-  EXPECT_EQ(remaining(key, bucket), 99) << "nothing was charged, nor will be";
-  EXPECT_EQ(take(*limits, key, bucket), 1);
-}
-
-TEST_F(PostgresRates, ALimiterAsksTheStoreForOtherKeysMeanwhile) {
-  RateLimiter limiter(limits);
-  EXPECT_FALSE(limiter.take(key, bucket).outage);
-  const KeptRow kept(store.server, ":p:" + key);
-  EXPECT_EQ(limiter.take(key, bucket).outage, ErrorCode::lockTimeout);
-  EXPECT_FALSE(limiter.take(Claimant{}.key, bucket).outage);
-}
-
 TEST_F(PostgresRates, AChargeWhoseReplyIsCutIsUnknownAndChargedOnceAtMost) {
   const auto proxied = limitsOf(store.openProxied());
   take(*proxied, key, bucket);
@@ -266,13 +177,31 @@ TEST_F(PostgresRates, ARowIsDeletedAnHourAfterItWasUsedLast) {
     });
   };
   {
-    const KeptRow others(store.server, kept);
+    const KeptRows others = keep(kept);
     EXPECT_TRUE(areGone(longFull));
     EXPECT_TRUE(hasRow(kept)) << "nobody waits for it";
   }
   EXPECT_TRUE(areGone(kept));
   EXPECT_TRUE(hasRow(justFull));
   EXPECT_TRUE(hasRow(key));
+}
+
+TEST_F(PostgresRates, LookingForUnusedRowsReadsAFewPages) {
+  store.server.execute(
+      "INSERT INTO lockkeeper_rates (family, rate_key, unused_from) SELECT 0, n::text::bytea, "
+      "9000000000000000 FROM generate_series(1, 20000) AS n");
+  Environment environment;
+  environment.random = std::make_shared<Zeros>();
+  const auto own = limitsOf(openPostgres(store.server.uri(PostgresStore::scheme), "", environment));
+  const auto rowsRead = [this] {
+    store.server.endSessions();  // Then the server counts what they have read.
+    return std::stoi(
+        store.server.ask("SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'lockkeeper_rates'"));
+  };
+  const int before = rowsRead();
+  for (int charges = 0; charges < 100; ++charges) take(*own, key, bucket);
+  EXPECT_LT(rowsRead() - before, 10000);
+  store.server.execute("TRUNCATE lockkeeper_rates");
 }
 
 TEST_F(PostgresRates, AMissingTableIsNamedWithItsSchemaAndMadeWhereThatIsWanted) {
