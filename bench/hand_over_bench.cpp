@@ -1,7 +1,7 @@
-// One hot key that several processes take in turn: how long a released key lies idle until its next holder
-// starts, what a turn costs the server, and whether everybody gets as many. Beside it, the round trip of a
-// connection that is idle as long as a key is held, as those of waiters are. What waiters cost while nothing
-// happens, too.
+// One hot key that several processes take in turn, on Redis and on PostgreSQL: how long a released key lies
+// idle until its next holder starts, what a turn costs the server, and whether everybody gets as many. Beside
+// it, the round trip of a connection that is idle as long as a key is held, as those of waiters are. What
+// waiters cost Redis while nothing happens, too.
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,17 +11,24 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "contest.h"
 #include "line.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
+#include "processor_time.h"
+#include "raw_postgres.h"
 #include "redis_server.h"
 
 namespace lockkeeper {
@@ -81,14 +88,77 @@ void take(LockManager& locks, Shared& all, int me, const Contest& contest) {
   }
 }
 
-LockManager managerOf(const test::RedisServer& server) {
-  StoreRegistry registry;
-  redis::use(registry);
-  return LockManager(registry.open(server.uri()));
+/// Where the key is, with a server of its own.
+struct Store {
+  std::string lines;    ///< How the names of its lines begin.
+  std::string servers;  ///< As bench::serversOf() has it.
+  std::function<LockManager()> open;
+  std::function<std::function<void()>()> connect;  ///< What it returns is one round trip.
+  /// What the server has done until now, by what it is called, and how often it may do so in a turn.
+  struct Count {
+    double made = 0;
+    std::optional<double> atMost{};
+  };
+  std::function<std::map<std::string, Count>()> counts;
+  std::optional<double> longestIdle{};  ///< In ms, of 99 in 100.
+};
+
+StoreRegistry registry() {
+  StoreRegistry made;
+  redis::use(made);
+  postgres::use(made);
+  return made;
 }
 
-void work(Shared& all, int me, const test::RedisServer& server, const Contest& contest) {
-  LockManager locks = managerOf(server);
+std::map<std::string, Store::Count> callsOf(const test::RedisServer& server) {
+  Store::Count scripts{.atMost = 4}, inside{.atMost = 14};
+  std::istringstream lines(server.command({"INFO", "commandstats"}));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t name = line.find("cmdstat_"), count = line.find(":calls=");
+    if (name == line.npos || count == line.npos || line.starts_with("cmdstat_config")) continue;
+    (line.starts_with("cmdstat_eval") ? scripts : inside).made += std::stod(line.substr(count + 7));
+  }
+  return {{"scripts a turn", scripts}, {"commands in them, a turn", inside}};
+}
+
+Store onRedis() {
+  const auto server = std::make_shared<test::RedisServer>();
+  const auto open = [server] { return registry().open(server->uri()); };
+  return {.lines = "hand-over",
+          .servers = "redis-server",
+          .open = [open] { return LockManager(open()); },
+          .connect =
+              [open] {
+                return [driver = open()] {
+                  (void)driver->holder("nobody", systemClock()->now() + std::chrono::seconds{5});
+                };
+              },
+          .counts = [server] { return callsOf(*server); },
+          .longestIdle = 5};
+}
+
+Store onPostgres() {
+  const auto server = std::make_shared<test::PostgresServer>(std::vector<std::string>{"max_connections=400"});
+  server->makeLocks();
+  return {.lines = "hand-over, PostgreSQL",
+          .servers = "bin/postgres",
+          .open = [server] { return LockManager(registry().open(server->uri("postgres+version"))); },
+          .connect =
+              [server] {
+                const std::vector<bench::RawPostgres::Statement> least{{"SELECT 1"}};
+                return [session = std::make_shared<bench::RawPostgres>(server->port(), least)] {
+                  session->run();
+                };
+              },
+          .counts =
+              [server] {
+                const double next = std::stod(server->ask("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
+                return std::map<std::string, Store::Count>{{"transactions that write, a turn", {next}}};
+              }};
+}
+
+void work(Shared& all, int me, const Store& store, const Contest& contest) {
+  LockManager locks = store.open();
   { auto warm = locks.lock("warm:" + std::to_string(me)); }
   ++all.ready;
   while (!all.go) std::this_thread::sleep_for(milliseconds{1});
@@ -96,40 +166,21 @@ void work(Shared& all, int me, const test::RedisServer& server, const Contest& c
   for (int i = 0; i < contest.threads; ++i) threads.emplace_back([&] { take(locks, all, me, contest); });
 }
 
-struct Calls {
-  double scripts = 0;
-  double inside = 0;  // what the scripts call, and what is called besides
-};
-
-Calls callsOf(const test::RedisServer& server) {
-  Calls calls;
-  std::istringstream lines(server.command({"INFO", "commandstats"}));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t name = line.find("cmdstat_"), count = line.find(":calls=");
-    if (name == line.npos || count == line.npos || line.starts_with("cmdstat_config")) continue;
-    (line.starts_with("cmdstat_eval") ? calls.scripts : calls.inside) += std::stod(line.substr(count + 7));
-  }
-  return calls;
-}
-
 // In ns, of a connection that has been idle for so long, as a waiter's is; the median.
-double roundTrip(const test::RedisServer& server, milliseconds idleFor) {
-  StoreRegistry registry;
-  redis::use(registry);
-  const auto driver = registry.open(server.uri());
+double roundTrip(const Store& store, milliseconds idleFor) {
+  const std::function<void()> ask = store.connect();
   std::vector<std::int64_t> each;
   for (int i = 0; i < 1000; ++i) {
     std::this_thread::sleep_for(idleFor);
     const std::int64_t began = nanos();
-    (void)driver->holder("nobody", systemClock()->now() + std::chrono::seconds{5});
+    ask();
     each.push_back(nanos() - began);
   }
   std::sort(each.begin(), each.end());
   return static_cast<double>(each[each.size() / 2]);
 }
 
-bool run(const Contest& contest) {
-  const test::RedisServer server;
+bool run(const Store& store, const Contest& contest) {
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Shared& all = *new (memory) Shared;
@@ -137,21 +188,21 @@ bool run(const Contest& contest) {
   for (int me = 0; me < contest.processes; ++me) {
     const pid_t child = ::fork();
     if (child == 0) {
-      work(all, me, server, contest);
+      work(all, me, store, contest);
       ::_exit(0);
     }
     children.push_back(child);
   }
   while (all.ready < contest.processes) std::this_thread::sleep_for(milliseconds{1});
-  const double idleTrip = roundTrip(server, contest.hold);
-  server.command({"CONFIG", "RESETSTAT"});
-  const double before = bench::processorTimeOf("redis-server");
+  const double idleTrip = roundTrip(store, contest.hold);
+  auto counts = store.counts();
+  const bench::ServerTime server(store.servers);
   all.go = true;
   std::this_thread::sleep_for(contest.length);
   all.stop = true;
-  const double used = bench::processorTimeOf("redis-server") - before;
+  const double used = server.seconds();
   const double turns = static_cast<double>(std::max<std::size_t>(all.turns, 1));
-  const Calls calls = callsOf(server);
+  for (const auto& [what, now] : store.counts()) counts[what].made = (now.made - counts[what].made) / turns;
   for (const pid_t child : children) ::waitpid(child, nullptr, 0);
 
   std::vector<std::int64_t> idle;
@@ -168,20 +219,19 @@ bool run(const Contest& contest) {
   const int overlaps = all.overlaps;
   std::printf("%s: %.0f turns in %ld s, %d overlaps, longest wait %.0f ms\n", contest.name().c_str(), turns,
               static_cast<long>(contest.length.count()), overlaps, static_cast<double>(longest) / 1e6);
-  std::printf("cost | hand-over | %s | a turn | 0 | %.3f | %.3f\n", contest.name().c_str(),
+  std::printf("cost | %s | %s | a turn | 0 | %.3f | %.3f\n", store.lines.c_str(), contest.name().c_str(),
               used * 1e6 / turns, half / 1e3);
-  const auto line = [&](const std::string& what, const char* floor, double measured, double atMost,
-                        const char* unit) {
-    bench::print({.name = "hand-over, " + contest.name() + ": " + what,
+  const auto line = [&](const std::string& what, const char* floor, double measured,
+                        std::optional<double> atMost, const char* unit) {
+    bench::print({.name = store.lines + ", " + contest.name() + ": " + what,
                   .floor = floor,
-                  .wanted = "at most " + bench::figure(atMost, unit),
+                  .wanted = atMost ? "at most " + bench::figure(*atMost, unit) : "",
                   .measured = bench::figure(measured, unit),
-                  .passed = measured <= atMost && overlaps == 0});
+                  .passed = (!atMost || measured <= *atMost) && overlaps == 0});
   };
   line("idle, median", "a round trip", half / idleTrip, 4, "x");
-  line("idle, p99", "", most / 1e6, 5, " ms");
-  line("scripts a turn", "", calls.scripts / turns, 4, "");
-  line("commands in them, a turn", "", calls.inside / turns, 14, "");
+  line("idle, p99", "", most / 1e6, store.longestIdle, " ms");
+  for (const auto& [what, each] : counts) line(what, "", each.made, each.atMost, "");
   line("turns of the busiest process", "the least busy one", fairness, 1.2, "x");
   ::munmap(memory, sizeof(Shared));
   return overlaps == 0;
@@ -193,6 +243,9 @@ void idleWaiters() {
   constexpr std::chrono::seconds before{18};  // until the first one looks once a second
   constexpr std::chrono::seconds length{12};  // three looks of each of the others
   const test::RedisServer server;
+  const auto managerOf = [](const test::RedisServer& each) {
+    return LockManager(registry().open(each.uri()));
+  };
   LockManager holder = managerOf(server);
   const Lock held = holder.lock("hot", {.ttl = std::chrono::minutes{10}});  // its renewals are not counted
   std::vector<LockManager> managers;
@@ -206,7 +259,8 @@ void idleWaiters() {
   std::this_thread::sleep_for(before);
   server.command({"CONFIG", "RESETSTAT"});
   std::this_thread::sleep_for(length);
-  const double each = callsOf(server).scripts / waiters / static_cast<double>(length.count());
+  const double each =
+      callsOf(server).at("scripts a turn").made / waiters / static_cast<double>(length.count());
   stop.request_stop();
   bench::print({.name = "hand-over: 16 idle waiters, commands a second of each",
                 .floor = "",
@@ -222,8 +276,10 @@ int main() {
   using lockkeeper::Contest;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   bool sound = true;
-  for (const Contest& each : {Contest{}, Contest{.threads = 4}, Contest{.processes = 64}}) {
-    sound = lockkeeper::run(each) && sound;
+  for (const auto& open : {lockkeeper::onRedis, lockkeeper::onPostgres}) {
+    for (const Contest& each : {Contest{}, Contest{.threads = 4}, Contest{.processes = 64}}) {
+      sound = lockkeeper::run(open(), each) && sound;
+    }
   }
   lockkeeper::idleWaiters();
   return sound ? 0 : 1;

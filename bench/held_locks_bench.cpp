@@ -1,5 +1,6 @@
-// What 10,000 held locks cost: processor time here and at the server, beside a bare client that renews as
-// many, memory, and whether all outlive a store that takes a second to answer.
+// What 10,000 held locks cost. On Redis: processor time here and at the server, beside a bare client that
+// renews as many, memory, and whether all outlive a store that takes a second to answer. On PostgreSQL, which
+// has a process for each of them: how many connections.
 
 #include <malloc.h>
 
@@ -19,8 +20,11 @@
 #include "fault_proxy.h"
 #include "line.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
+#include "processor_time.h"
 #include "raw_redis.h"
 #include "redis_server.h"
 
@@ -90,13 +94,13 @@ class BareLocks {
 };
 
 // A Redis server shows its port in its command line.
-double processorTimeOf(const test::RedisServer& server) {
-  return bench::processorTimeOf(":" + std::to_string(server.port()));
+bench::ServerTime timeOf(const test::RedisServer& server) {
+  return bench::ServerTime(":" + std::to_string(server.port()));
 }
 
 void line(const std::string& what, double measured, double below, const char* unit,
           std::optional<bench::Bare> bare = std::nullopt) {
-  bench::print({.name = "held locks, 10,000: " + what,
+  bench::print({.name = "held locks, " + what,
                 .floor = "",
                 .wanted = "below " + bench::figure(below, unit),
                 .measured = bench::figure(measured, unit),
@@ -110,11 +114,11 @@ void cost() {
   { const Lock first = locks.lock("warm"); }
   const double before = bytesInUse();
   const std::vector<Lock> held = taken(locks);
-  line("bytes of each", (bytesInUse() - before) / count, 300, "");
+  line("10,000: bytes of each", (bytesInUse() - before) / count, 300, "");
   const double used = bench::processorTime();
   std::this_thread::sleep_for(watched);
-  line("processor time", (bench::processorTime() - used) / static_cast<double>(watched.count()) * 100, 2,
-       "%");
+  line("10,000: processor time", (bench::processorTime() - used) / static_cast<double>(watched.count()) * 100,
+       2, "%");
 }
 
 // So many that what an idle server does does not count. The bare client renews as many in the same seconds,
@@ -127,7 +131,7 @@ void renewals() {
   LockManager locks = managerOf(server.port(), renewed);
   const std::vector<Lock> held = taken(locks, {.ttl = 3s});
   renewed->count = 0;
-  const double before = processorTimeOf(server), bareBefore = processorTimeOf(bareServer);
+  const bench::ServerTime time = timeOf(server), bareTime = timeOf(bareServer);
   int bareRenewals = 0;
   for (const auto end = std::chrono::steady_clock::now() + 6s; std::chrono::steady_clock::now() < end;) {
     bare.renewSome();
@@ -135,9 +139,8 @@ void renewals() {
     std::this_thread::sleep_for(100ms);
   }
   constexpr double below = 3;
-  const double ours = (processorTimeOf(server) - before) * 1e6 / renewed->count,
-               theirs = (processorTimeOf(bareServer) - bareBefore) * 1e6 / bareRenewals;
-  line("a renewal, server", ours, below, " µs",
+  const double ours = time.seconds() * 1e6 / renewed->count, theirs = bareTime.seconds() * 1e6 / bareRenewals;
+  line("10,000: a renewal, server", ours, below, " µs",
        bench::Bare{"bare, 1,000 in a pipeline", bench::figure(theirs, " µs"), theirs < below});
 }
 
@@ -148,10 +151,43 @@ void slowStore() {
   std::vector<Lock> held = taken(locks);
   name.set({.kind = test::ProxyFault::Kind::delay, .pause = 1s});
   std::this_thread::sleep_for(35s);
-  line("lost when each answer takes a second",
+  line("10,000: lost when each answer takes a second",
        static_cast<double>(std::ranges::count_if(held, [](const Lock& each) { return !each.valid(); })), 1,
        "");
   name.passThrough();
+}
+
+// From more threads than there are connections, so that all are used.
+void onPostgres() {
+  constexpr int threads = 16;
+  test::PostgresServer server;
+  server.makeLocks();
+  StoreRegistry registry;
+  postgres::use(registry);
+  LockManager locks(registry.open(server.uri("postgres+version")));
+  std::vector<Lock> held[threads];
+  std::atomic<int> most = 0;
+  std::jthread watching([&](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(50ms))
+      most = std::max(most.load(), server.sessions());
+  });
+  {
+    std::vector<std::jthread> taking;
+    for (int thread = 0; thread < threads; ++thread) {
+      taking.emplace_back([&, thread] {
+        for (int i = thread; i < count; i += threads)
+          held[thread].push_back(locks.lock("order:" + std::to_string(i)));
+      });
+    }
+  }
+  std::this_thread::sleep_for(watched + 15s);  // longer than a ttl
+  watching.request_stop();
+  watching.join();
+  int lost = 0;
+  for (const auto& each : held)
+    lost += static_cast<int>(std::ranges::count_if(each, [](const Lock& lock) { return !lock.valid(); }));
+  line("PostgreSQL, 10,000: connections", most, 5, "");
+  line("PostgreSQL, 10,000: lost in a ttl and longer", lost, 1, "");
 }
 
 }  // namespace
@@ -161,5 +197,6 @@ int main() {
   lockkeeper::cost();
   lockkeeper::renewals();
   lockkeeper::slowStore();
+  lockkeeper::onPostgres();
   return 0;
 }

@@ -1,6 +1,6 @@
-// Decisions of rate limits: in memory; on one Redis beside the same algorithm as a bare script; on MariaDB
-// and MySQL beside the driver's own statement sent by the bare client library; on the same servers in the
-// same run.
+// Decisions of rate limits: in memory; on one Redis beside the same algorithm as a bare script; on MariaDB,
+// MySQL and PostgreSQL beside the driver's own statement sent by the bare client library; on the same servers
+// in the same run.
 
 #include <chrono>
 #include <memory>
@@ -13,11 +13,17 @@
 #include "contest.h"
 #include "database_server.h"
 #include "limit/rate_statements.h"
+#include "limit/rate_texts.h"
+#include "lockkeeper/base/hex.h"
+#include "lockkeeper/limit/rate_rules.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
+#include "raw_postgres.h"
 #include "raw_redis.h"
 #include "raw_session.h"
 #include "redis_server.h"
@@ -42,6 +48,8 @@ redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - 
 return 1
 )lua";
 
+constexpr const char* sameStatement = "bare, same statement";
+
 bench::Way decisions(std::string name, RateLimiter& limiter, const RatePolicy& policy, bool ownKeys) {
   return {std::move(name), [&limiter, &policy, ownKeys](int thread) {
             const std::string key = ownKeys ? "user:" + std::to_string(thread) : "hot";
@@ -60,13 +68,27 @@ void inMemory(int count, char** arguments) {
       1, {decisions("granted", limiter, generous, true), decisions("refused", limiter, strict, true)}, {});
 }
 
+// Costs at most so many times as much as what is bare.
+void compare(bench::Contest contest, RateLimiter& limiter, const bench::Way& bare, double atMost,
+             double clientAtMost) {
+  const auto goal = [&](const char* way) {
+    return bench::Goal{
+        .ours = way, .beside = bare.name, .server = atMost, .client = clientAtMost, .bare = {bare.name}};
+  };
+  for (const int threads : {1, 16}) {
+    contest.measure(threads,
+                    {bare, decisions("own keys", limiter, generous, true),
+                     decisions("one key for all", limiter, generous, false)},
+                    {goal("own keys"), goal("one key for all")});
+  }
+}
+
 void onRedis(int count, char** arguments) {
   const test::RedisServer server;
   StoreRegistry registry;
   redis::use(registry);
   RateLimiter limiter(registry.openRates(server.uri()));
-  const std::string ours = "own keys", oneKey = "one key for all", bare = "a bare script";
-  const bench::Way script{bare, [&server](int thread) {
+  const bench::Way script{"a bare script", [&server](int thread) {
                             auto redis = std::make_shared<bench::RawRedis>(server.port());
                             return [redis, sha = redis->load(bareScript),
                                     key = "bare:" + std::to_string(thread)] {
@@ -74,17 +96,11 @@ void onRedis(int count, char** arguments) {
                                 throw std::runtime_error("the script did not grant");
                             };
                           }};
-  bench::Contest contest("limits, redis", "redis-server", count, arguments);
-  for (const int threads : {1, 16}) {
-    contest.measure(
-        threads,
-        {script, decisions(ours, limiter, generous, true), decisions(oneKey, limiter, generous, false)},
-        {{.ours = ours, .beside = bare, .server = 1.3, .client = bench::shown, .bare = {bare}},
-         {.ours = oneKey, .beside = bare, .server = 1.3, .client = bench::shown, .bare = {bare}}});
-  }
+  compare(bench::Contest("limits, redis", "redis-server", count, arguments), limiter, script, 1.3,
+          bench::shown);
 }
 
-void onDatabase(const test::Brand brand, int count, char** arguments) {
+void onMysql(const test::Brand brand, int count, char** arguments) {
   // Without a flush at each commit, so that the disk does not drown what is compared.
   test::DatabaseServer server(brand, {"--innodb-flush-log-at-trx-commit=0"});
   const std::string database = server.newDatabase(), uri = server.uri(database);
@@ -93,8 +109,7 @@ void onDatabase(const test::Brand brand, int count, char** arguments) {
   RateLimiter limiter(
       registry.openRates("mysql+version" + uri.substr(uri.find("://")) + "?createTable=true&connections=16"));
   (void)limiter.peek("user:0", generous);  // makes the table
-  const std::string ours = "own keys", oneKey = "one key for all", bare = "bare, same statement";
-  const bench::Way statement{bare, [&](int thread) {
+  const bench::Way statement{sameStatement, [&](int thread) {
                                auto session = std::make_shared<bench::RawSession>(server.port(), database);
                                session->ask(mysql::pinScript(mysql::rates::sessionRules));
                                const std::string key = "bare:" + std::to_string(thread);
@@ -104,15 +119,30 @@ void onDatabase(const test::Brand brand, int count, char** arguments) {
                                    throw std::runtime_error("the statement did not grant");
                                };
                              }};
-  bench::Contest contest(std::string("limits, ") + bench::inWords(brand), bench::serverOf(brand), count,
-                         arguments);
-  for (const int threads : {1, 16}) {
-    contest.measure(
-        threads,
-        {statement, decisions(ours, limiter, generous, true), decisions(oneKey, limiter, generous, false)},
-        {{.ours = ours, .beside = bare, .server = 1.15, .client = 1.15, .bare = {bare}},
-         {.ours = oneKey, .beside = bare, .server = 1.15, .client = 1.15, .bare = {bare}}});
-  }
+  compare(bench::Contest(std::string("limits, ") + bench::inWords(brand), bench::serverOf(brand), count,
+                         arguments),
+          limiter, statement, 1.15, 1.15);
+}
+
+void onPostgres(int count, char** arguments) {
+  // Its commits wait for no disk, but are written.
+  test::PostgresServer server;
+  server.makeLocks();
+  StoreRegistry registry;
+  postgres::use(registry);
+  RateLimiter limiter(registry.openRates(server.uri("postgres+version") + "?connections=16"));
+  const std::string charge = postgres::RateTexts("public").charge;
+  const bench::Way statement = bench::barePostgres(sameStatement, server.port(), [charge](int thread) {
+    const auto list = [](std::int64_t number) { return "{" + std::to_string(number) + "}"; };
+    const RateLaw& law = generous.law();
+    const RateTime room = roomOf({.key = "", .law = &law});
+    return std::vector<bench::RawPostgres::Statement>{
+        {charge,
+         {"1000", "{0}", R"({"\\x)" + toHex("bare:" + std::to_string(thread)) + "\"}", "{1}", "{1}",
+          list(law.period), list(law.parts), list(room.micros), list(room.parts)}}};
+  });
+  compare(bench::Contest("limits, PostgreSQL", "bin/postgres", count, arguments), limiter, statement, 1.15,
+          1.15);
 }
 
 }  // namespace
@@ -121,6 +151,7 @@ void onDatabase(const test::Brand brand, int count, char** arguments) {
 int main(int count, char** arguments) {
   lockkeeper::inMemory(count, arguments);
   lockkeeper::onRedis(count, arguments);
-  for (const auto brand : lockkeeper::test::allBrands) lockkeeper::onDatabase(brand, count, arguments);
+  for (const auto brand : lockkeeper::test::allBrands) lockkeeper::onMysql(brand, count, arguments);
+  lockkeeper::onPostgres(count, arguments);
   return 0;
 }

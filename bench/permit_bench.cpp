@@ -1,5 +1,5 @@
 // Shares and permits beside a mutex of the same store, in the same run: in memory, on one Redis, beside a
-// bare script, too, on version rows of MariaDB and on etcd.
+// bare script, too, on version rows of MariaDB and PostgreSQL, and on etcd.
 
 #include <chrono>
 #include <optional>
@@ -16,8 +16,10 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
 #include "redis_server.h"
 
 namespace lockkeeper {
@@ -91,11 +93,14 @@ int main(int count, char** arguments) {
   using namespace lockkeeper;
   const test::RedisServer redis;
   test::DatabaseServer mariadb(test::Brand::mariadb);
+  test::PostgresServer postgres;
+  postgres.makeLocks();
   const test::EtcdCluster etcd;
   StoreRegistry registry;
   redis::use(registry);
   etcd::use(registry);
   mysql::use(registry);
+  postgres::use(registry);
   const std::string rows = mariadb.uri(mariadb.newDatabase());
   const auto contest = [&](const char* store, const char* servers) {
     return bench::Contest(std::string("permit, ") + store, servers, count, arguments);
@@ -108,6 +113,8 @@ int main(int count, char** arguments) {
   compare(contest("mysql+version", "mariadbd"),
           LockManager(registry.open("mysql+version" + rows.substr(rows.find("://")) + "?createTable=true")),
           1.2, true);
+  compare(contest("postgres+version", "bin/postgres"),
+          LockManager(registry.open(postgres.uri("postgres+version"))), 1.2, true);
   compare(contest("etcd", "etcd"), LockManager(registry.open(etcd.uri())), 1.2, true);
   return 0;
 }

@@ -106,17 +106,20 @@ int main(int count, char** arguments) {
   addBare(one, Connections::oneForAll);
   const std::vector<std::string> barePlain{same + plainPair, one + plainPair},
       bareFenced{same + fencedPair, one + fencedPair};
+  const std::string turns = "bare, one key for all";
   ways.push_back(oneKey(fenced));
-  contest.measure(16, ways,
-                  {{.ours = plainPair, .beside = bare, .server = 0.6, .client = 0.8, .bare = barePlain},
-                   {.ours = fencedPair,
-                    .beside = bare,
-                    .server = 0.9,
-                    .client = 0.85,
-                    .perSecond = 1.2,
-                    .bare = bareFenced},
-                   {.ours = "one key for all", .beside = bare, .server = 0.1, .client = 0.5}});
-  ways.pop_back();
+  ways.push_back(bench::bareTurns(turns, server.port()));
+  contest.measure(
+      16, ways,
+      {{.ours = plainPair, .beside = bare, .server = 0.6, .client = 0.8, .bare = barePlain},
+       {.ours = fencedPair,
+        .beside = bare,
+        .server = 0.9,
+        .client = 0.85,
+        .perSecond = 1.2,
+        .bare = bareFenced},
+       {.ours = "one key for all", .beside = bare, .server = 0.1, .client = 0.5, .bare = {turns}}});
+  ways.resize(ways.size() - 2);
   contest.measure(64, ways,
                   {{.ours = plainPair, .beside = bare, .server = 0.4, .client = 0.7, .bare = barePlain},
                    {.ours = fencedPair, .beside = bare, .server = 0.6, .client = 0.75, .bare = bareFenced}});

@@ -10,8 +10,10 @@
 #include "lockkeeper/etcd/use.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
 #include "redlock_uri.h"
@@ -22,10 +24,12 @@ namespace {
 
 constexpr int redlockNodes = 3;
 
-/// Servers of all kinds. The data of MariaDB and etcd are files in memory: a disk adds its own time to each
-/// of their commits.
+/// Servers of all kinds. The data of MariaDB and etcd are files in memory, and PostgreSQL waits for no disk:
+/// a disk adds its own time to each of their commits.
 class Servers {
  public:
+  Servers() { postgres_.makeLocks(); }
+
   std::vector<std::pair<std::string, std::string>> uris() {
     const std::string uri = database_.uri(database_.newDatabase());
     const std::string place = uri.substr(uri.find("://"));
@@ -35,6 +39,7 @@ class Servers {
             {"redlock", test::redlockUri(nodes_, "restartGuard=off")},
             {"mysql+getlock", "mysql+getlock" + place + "?createTable=true"},
             {"mysql+version", "mysql+version" + place + "?createTable=true"},
+            {"postgres+version", postgres_.uri("postgres+version")},
             {"etcd", etcd_.uri()},
             {"memory", "memory:"}};
   }
@@ -45,6 +50,7 @@ class Servers {
   test::RedisCluster cluster_{3, 0};
   test::RedisServer nodes_[redlockNodes];
   test::DatabaseServer database_{test::Brand::mariadb};
+  test::PostgresServer postgres_;
   test::EtcdCluster etcd_;
 };
 
@@ -57,6 +63,7 @@ int main(int count, char** arguments) {
   StoreRegistry stores;
   redis::use(stores);
   mysql::use(stores);
+  postgres::use(stores);
   etcd::use(stores);
   const auto uris = servers.uris();
   std::vector<LockManager> managers;

@@ -1,5 +1,5 @@
-// Version rows through the whole of core, beside the same statements of the bare client library, and beside
-// plain conditional UPDATEs, on the same server in the same run.
+// Version rows on MariaDB, MySQL and PostgreSQL through the whole of core, beside the same statements of the
+// bare client library, and beside plain conditional UPDATEs, on the same server in the same run.
 
 #include <chrono>
 #include <memory>
@@ -10,15 +10,30 @@
 #include "brand.h"
 #include "contest.h"
 #include "database_server.h"
+#include "lock/lock_texts.h"
+#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/random.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
+#include "raw_postgres.h"
 #include "raw_rows.h"
 #include "version/texts/lock_texts.h"
 
 namespace lockkeeper {
 namespace {
+
+const std::string ours = "lock and unlock", same = "bare, same statements", less = "bare, plain UPDATEs";
+
+void compare(bench::Contest contest, LockManager& locks, const bench::Way& plain, const bench::Way& full,
+             const bench::Goal& goal) {
+  for (const int threads : {1, 16}) {
+    contest.measure(threads, {plain, full, bench::pairs(ours, locks)},
+                    {goal, {.ours = same, .beside = less, .server = 1.15, .bare = {same}}});
+  }
+}
 
 bench::RawRows sameStatements(const test::DatabaseServer& server, const std::string& database,
                               const std::string& key) {
@@ -32,7 +47,7 @@ bench::RawRows sameStatements(const test::DatabaseServer& server, const std::str
           {texts.release, {key, token}}};
 }
 
-void compare(const test::Brand brand, int count, char** arguments) {
+void onMysql(const test::Brand brand, int count, char** arguments) {
   // Without a flush at each commit, so that the disk does not drown what is compared.
   test::DatabaseServer server(brand, {"--innodb-flush-log-at-trx-commit=0"});
   const std::string database = server.newDatabase(), uri = server.uri(database);
@@ -47,24 +62,58 @@ void compare(const test::Brand brand, int count, char** arguments) {
                                     connect("bare:" + std::to_string(thread)))] { rows->pair(); };
                       }};
   };
-  const std::string ours = "lock and unlock", same = "bare, same statements", less = "bare, plain UPDATEs";
-  const std::vector<bench::Way> ways{
-      bare(less, [&](const std::string& key) { return bench::RawRows(server.port(), database, key); }),
-      bare(same, [&](const std::string& key) { return sameStatements(server, database, key); }),
-      bench::pairs(ours, locks)};
-  bench::Contest contest(std::string("version, ") + bench::inWords(brand), bench::serverOf(brand), count,
-                         arguments);
-  for (const int threads : {1, 16}) {
-    contest.measure(threads, ways,
-                    {{.ours = ours, .beside = same, .server = 1.15, .client = 1.15, .bare = {same}},
-                     {.ours = same, .beside = less, .server = 1.15, .bare = {same}}});
-  }
+  compare(bench::Contest(std::string("version, ") + bench::inWords(brand), bench::serverOf(brand), count,
+                         arguments),
+          locks,
+          bare(less, [&](const std::string& key) { return bench::RawRows(server.port(), database, key); }),
+          bare(same, [&](const std::string& key) { return sameStatements(server, database, key); }),
+          {.ours = ours, .beside = same, .server = 1.15, .client = 1.15, .bare = {same}});
+}
+
+// As RawRows has them.
+std::vector<bench::RawPostgres::Statement> plainUpdates(const std::string& key) {
+  return {{"UPDATE bare_rows SET version = version + 1, token = '0123456789abcdef', "
+           "expires_at = clock_timestamp() + interval '30 s' WHERE id = $1::bytea AND token = '' RETURNING "
+           "version",
+           {key}},
+          {"UPDATE bare_rows SET token = '', expires_at = clock_timestamp() "
+           "WHERE id = $1::bytea AND token = '0123456789abcdef' RETURNING version",
+           {key}}};
+}
+
+void onPostgres(int count, char** arguments) {
+  // Its commits wait for no disk, but are written.
+  test::PostgresServer server;
+  server.makeLocks();
+  server.execute(
+      "CREATE TABLE bare_rows (id BYTEA PRIMARY KEY, version BIGINT NOT NULL, token BYTEA NOT NULL, "
+      "expires_at TIMESTAMPTZ NOT NULL) WITH (fillfactor = 50);"
+      "INSERT INTO bare_rows SELECT convert_to('bare:' || n, 'UTF8'), 1, '', now() FROM generate_series(0, "
+      "15) AS n");
+  StoreRegistry registry;
+  postgres::use(registry);
+  LockManager locks(registry.open(server.uri("postgres+version") + "?connections=16"));
+  const auto bare = [&](std::string name, auto statementsOf) {
+    return bench::barePostgres(std::move(name), server.port(), [statementsOf](int thread) {
+      return statementsOf("\\x" + toHex("bare:" + std::to_string(thread)));
+    });
+  };
+  const auto sameStatements = [texts = postgres::LockTexts("public", "lockkeeper_locks")](
+                                  const std::string& key) -> std::vector<bench::RawPostgres::Statement> {
+    const std::string token = "\\x" + Token::generate(*systemRandom()).hex();
+    return {{texts.claim, {key, token, "bench", "30000", "1", "1", std::nullopt, std::nullopt}},
+            {texts.release, {key, token}}};
+  };
+  compare(bench::Contest("version, PostgreSQL", "bin/postgres", count, arguments), locks,
+          bare(less, plainUpdates), bare(same, sameStatements),
+          {.ours = ours, .beside = same, .server = 1.25, .client = 1.25, .time = 1.25, .bare = {same}});
 }
 
 }  // namespace
 }  // namespace lockkeeper
 
 int main(int count, char** arguments) {
-  for (const auto brand : lockkeeper::test::allBrands) lockkeeper::compare(brand, count, arguments);
+  for (const auto brand : lockkeeper::test::allBrands) lockkeeper::onMysql(brand, count, arguments);
+  lockkeeper::onPostgres(count, arguments);
   return 0;
 }

@@ -1,6 +1,5 @@
 #include "contest.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,15 +8,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "line.h"
+#include "one_processor.h"
 #include "process.h"
-#include "temp_folder.h"
+#include "processor_time.h"
 
 namespace lockkeeper::bench {
 
@@ -27,24 +26,6 @@ constexpr int rounds = 9;
 // The cheapest of a round counts: the others were disturbed by what else the machine does.
 constexpr int tries = 3;
 constexpr std::chrono::milliseconds length{60};
-
-std::vector<pid_t> childrenThatRun(const std::string& program) {
-  std::vector<pid_t> found;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream children(thread.path() / "children");
-    for (pid_t child = 0; children >> child;) {
-      const std::string command = test::readFile("/proc/" + std::to_string(child) + "/cmdline");
-      if (!program.empty() && command.find(program) != command.npos) found.push_back(child);
-    }
-  }
-  return found;
-}
-
-double secondsOf(clockid_t clock) {
-  timespec time{};
-  if (::clock_gettime(clock, &time) != 0) throw std::runtime_error("no processor time of a process");
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -69,18 +50,6 @@ std::string inWords(int threads) { return std::to_string(threads) + (threads == 
 
 }  // namespace
 
-double processorTime() { return secondsOf(CLOCK_PROCESS_CPUTIME_ID); }
-
-double processorTimeOf(const std::string& children) {
-  double sum = 0;
-  for (const pid_t child : childrenThatRun(children)) {
-    clockid_t clock = 0;
-    if (::clock_getcpuclockid(child, &clock) != 0) throw std::runtime_error("a server has ended");
-    sum += secondsOf(clock);
-  }
-  return sum;
-}
-
 Way pairs(std::string name, LockManager& locks) {
   return {std::move(name), [&locks](int thread) {
             return [&locks, key = "order:" + std::to_string(thread)] {
@@ -102,9 +71,12 @@ Contest::Contest(std::string title, std::string servers, int count, char** argum
 
 void Contest::measure(int threads, const std::vector<Way>& ways, const std::vector<Goal>& goals) {
   const std::string name = title_ + ", " + inWords(threads);
+  std::optional<OneProcessor> shared;
+  if (threads == 1) shared.emplace();
   if (!profile_.empty()) {
     for (const Way& each : ways) {
-      if (only_ == name + ", " + each.name) profile(each, threads);
+      const std::string line = name + ", " + each.name;
+      if (only_ == line || only_.starts_with(line + ":")) profile(each, threads);
     }
     return;
   }
@@ -141,20 +113,27 @@ Cost Contest::run(const Way& way, int threads, const std::function<void()>& mean
       const auto call = way.begin(thread);
       call();
       together.arrive_and_wait();
+      together.arrive_and_wait();
       long mine = 0;
       for (; !stop.load(std::memory_order_relaxed); ++mine) call();
       calls += mine;
       together.arrive_and_wait();
+      together.arrive_and_wait();
     });
   }
+  // All threads wait while the counters are read, and keep their connections: a server may have a process for
+  // each of them.
   together.arrive_and_wait();
+  const ServerTime server(servers_);
+  const double client = processorTime();
   const auto began = std::chrono::steady_clock::now();
-  const double server = processorTimeOf(servers_), client = processorTime();
+  together.arrive_and_wait();
   meanwhile();
   stop = true;
   together.arrive_and_wait();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  const double own = processorTime() - client, theirs = processorTimeOf(servers_) - server;
+  const double own = processorTime() - client, theirs = server.seconds();
+  together.arrive_and_wait();
   const double each = 1e6 / static_cast<double>(calls);
   return {.time = took.count() * each,
           .client = own * each,
@@ -162,9 +141,9 @@ Cost Contest::run(const Way& way, int threads, const std::function<void()>& mean
 }
 
 void Contest::profile(const Way& way, int threads) const {
-  std::string processes = std::to_string(::getpid());
-  for (const pid_t server : childrenThatRun(servers_)) processes += "," + std::to_string(server);
   run(way, threads, [&] {
+    std::string processes = std::to_string(::getpid());
+    for (const pid_t server : serversOf(servers_)) processes += "," + std::to_string(server);
     const auto perf =
         test::runToEnd({"perf", "record", "--event", "cpu-clock", "--freq", "997", "--call-graph",
                         "dwarf,16384", "--pid", processes, "--output", profile_, "--", "sleep", "5"});

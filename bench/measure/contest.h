@@ -48,13 +48,12 @@ struct Goal {
 
 /// Measures ways in turn, in nine rounds of three tries, of which the cheapest counts, so that what else the
 /// machine does meets all ways, and counts little. Processor time is the kernel's count of it; making threads
-/// and connections is not counted.
+/// and connections is not counted. One thread shares a processor with its servers.
 class Contest {
  public:
-  /// `title` begins with the name of the program; `servers` is in the command lines of the children
-  /// that count as servers, such as "redis-server"; with "" there are none. The argument LINE lets only the
-  /// contests run whose lines begin so; "--profile LINE FILE" only the way of that line, under perf, which
-  /// writes the file.
+  /// `title` begins with the name of the program; `servers` says which processes count as servers, as
+  /// serversOf() has it. The argument LINE lets only the contests run whose lines begin so; "--profile LINE
+  /// FILE" only the way of that line, under perf, which writes the file.
   Contest(std::string title, std::string servers, int count, char** arguments);
 
   /// Prints the costs of all ways and then a line for each goal.
@@ -73,11 +72,5 @@ class Contest {
   std::string only_{};     // the beginning of lines, or empty
   std::string profile_{};  // the file to write, or empty
 };
-
-/// Processor seconds of this process, and of all of its children that have this in their command lines.
-/// @{
-double processorTime();
-double processorTimeOf(const std::string& children);
-/// @}
 
 }  // namespace lockkeeper::bench

@@ -1,7 +1,10 @@
 #include "bare_redis.h"
 
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -108,6 +111,52 @@ class BareCalls {
   const std::string key_, queue_, counter_;
 };
 
+class Turns {
+ public:
+  explicit Turns(std::uint16_t port) : redis_(port), release_(redis_.load(RawRedis::releaseScript)) {}
+
+  void take() {
+    std::unique_lock held(mutex_);
+    if (isTaken_) {
+      Waiter own;
+      waiting_.push_back(&own);
+      own.told.wait(held, [&] { return own.isNext; });
+    }
+    isTaken_ = true;
+    if (turns_++ == 0 && redis_.ask({"SET", key, token, "NX", "PX", "30000"}) != 1)
+      throw std::runtime_error("the bare key was busy");
+  }
+
+  void giveBack() {
+    const std::lock_guard held(mutex_);
+    if (waiting_.empty() || turns_ == most) {
+      turns_ = 0;
+      if (redis_.ask({"EVALSHA", release_, "1", key, token}) != 1)
+        throw std::runtime_error("the bare key was lost");
+    }
+    isTaken_ = !waiting_.empty();
+    if (waiting_.empty()) return;
+    waiting_.front()->isNext = true;
+    waiting_.front()->told.notify_one();
+    waiting_.pop_front();
+  }
+
+ private:
+  struct Waiter {
+    bool isNext = false;
+    std::condition_variable told{};
+  };
+  static constexpr int most = 64;
+  static constexpr const char *key = "bare:hot", *token = "0123456789abcdef0123456789abcdef";
+
+  std::mutex mutex_;
+  RawRedis redis_;
+  const std::string release_;
+  std::deque<Waiter*> waiting_;
+  bool isTaken_ = false;
+  int turns_ = 0;  // since the store was asked
+};
+
 }  // namespace
 
 Way bareWay(std::string name, std::uint16_t port, Promise promise, Connections connections) {
@@ -123,6 +172,15 @@ Way bareWay(std::string name, std::uint16_t port, Promise promise, Connections c
             }
             return BareCalls(std::move(ask), promise, take, release,
                              shares ? "shared" : "bare:" + std::to_string(thread));
+          }};
+}
+
+Way bareTurns(std::string name, std::uint16_t port) {
+  return {std::move(name), [turns = std::make_shared<Turns>(port)](int) {
+            return [turns] {
+              turns->take();
+              turns->giveBack();
+            };
           }};
 }
 

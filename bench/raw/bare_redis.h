@@ -20,4 +20,8 @@ enum class Connections { oneForEachThread, oneForAll };
 /// here, so the script that a release would send then does not exist: it throws.
 Way bareWay(std::string name, std::uint16_t port, Promise promise, Connections connections);
 
+/// One key for all threads, by hiredis with SET NX and a compare-and-delete: they wait in a queue of the
+/// process for their turns, of which up to 64 follow each other without asking the store.
+Way bareTurns(std::string name, std::uint16_t port);
+
 }  // namespace lockkeeper::bench

@@ -7,41 +7,51 @@
 
 namespace lockkeeper::bench {
 
+namespace {
+
+using OwnedResult = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+}  // namespace
+
 void RawPostgres::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
 
-RawPostgres::RawPostgres(const std::string& address, const Statement& take, const Statement& free,
-                         std::string key, std::string token)
-    : connection_(PQconnectdb(address.c_str())),
-      key_(std::move(key)),
-      token_(std::move(token)),
-      takeValues_(take.values),
-      freeValues_(free.values) {
+RawPostgres::RawPostgres(std::uint16_t port, std::vector<Statement> statements)
+    : connection_(PQconnectdb(
+          ("host=127.0.0.1 user=auditor dbname=locks sslmode=disable port=" + std::to_string(port)).c_str())),
+      statements_(std::move(statements)) {
   if (PQstatus(connection_.get()) != CONNECTION_OK)
     throw std::runtime_error(PQerrorMessage(connection_.get()));
-  prepare("take", take);
-  prepare("free", free);
+  for (const Statement& each : statements_) {
+    Prepared& prepared = prepared_.emplace_back();
+    prepared.name = "s" + std::to_string(prepared_.size());
+    for (const auto& value : each.values) prepared.values.push_back(value ? value->c_str() : nullptr);
+    const OwnedResult result(
+        PQprepare(connection_.get(), prepared.name.c_str(), each.text.c_str(), 0, nullptr), PQclear);
+    if (PQresultStatus(result.get()) != PGRES_COMMAND_OK)
+      throw std::runtime_error(PQresultErrorMessage(result.get()));
+  }
 }
 
-void RawPostgres::prepare(const char* name, const Statement& statement) {
-  const std::unique_ptr<PGresult, decltype(&PQclear)> result(
-      PQprepare(connection_.get(), name, statement.text.c_str(), 0, nullptr), PQclear);
-  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK)
-    throw std::runtime_error(PQresultErrorMessage(result.get()));
+void RawPostgres::run() {
+  for (const Prepared& each : prepared_) {
+    const OwnedResult result(
+        PQexecPrepared(connection_.get(), each.name.c_str(), static_cast<int>(each.values.size()),
+                       each.values.data(), nullptr, nullptr, 0),
+        PQclear);
+    if (PQresultStatus(result.get()) != PGRES_TUPLES_OK)
+      throw std::runtime_error(PQresultErrorMessage(result.get()));
+    if (PQntuples(result.get()) == 0) throw std::runtime_error("a bare statement answered without a row");
+  }
 }
 
-void RawPostgres::pair() {
-  run("take", takeValues_);
-  run("free", freeValues_);
-}
-
-void RawPostgres::run(const char* name, std::vector<const char*> values) {
-  values.insert(values.begin(), {key_.c_str(), token_.c_str()});
-  const std::unique_ptr<PGresult, decltype(&PQclear)> result(
-      PQexecPrepared(connection_.get(), name, static_cast<int>(values.size()), values.data(), nullptr,
-                     nullptr, 0),
-      PQclear);
-  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK || PQntuples(result.get()) == 0)
-    throw std::runtime_error(PQresultErrorMessage(result.get()));
+Way barePostgres(std::string name, std::uint16_t port,
+                 std::function<std::vector<RawPostgres::Statement>(int thread)> statementsOf) {
+  return {std::move(name), [port, statements = std::move(statementsOf)](int thread) {
+            const auto session = std::make_shared<RawPostgres>(port, statements(thread));
+            // A new session reads the catalogue, and plans a statement anew for each of its first five runs.
+            for (int i = 0; i < 10; ++i) session->run();
+            return [session] { session->run(); };
+          }};
 }
 
 }  // namespace lockkeeper::bench

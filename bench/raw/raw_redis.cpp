@@ -34,8 +34,10 @@ RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port
 }
 
 std::string RawRedis::load(std::string_view script) {
-  const Reply sha(
-      static_cast<redisReply*>(redisCommand(context_.get(), "SCRIPT LOAD %b", script.data(), script.size())));
+  add({"SCRIPT", "LOAD", script});
+  void* answer = nullptr;
+  redisGetReply(context_.get(), &answer);
+  const Reply sha(static_cast<redisReply*>(answer));
   if (!sha || sha->type != REDIS_REPLY_STRING) throw std::runtime_error("the raw script was refused");
   return {sha->str, static_cast<std::size_t>(sha->len)};
 }
@@ -101,13 +103,9 @@ void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
   for (RawRedis& each : servers) each.expectOne();
 }
 
-void RawRedis::addSet(const std::string& key) {
-  redisAppendCommand(context_.get(), "SET %s %s NX PX 30000", key.c_str(), token);
-}
+void RawRedis::addSet(const std::string& key) { add({"SET", key, token, "NX", "PX", "30000"}); }
 
-void RawRedis::addRelease(const std::string& key) {
-  redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
-}
+void RawRedis::addRelease(const std::string& key) { add({"EVALSHA", releaseSha_, "1", key, token}); }
 
 void RawRedis::expectOne() {
   if (answer() != 1) throw std::runtime_error("the raw lock was busy");

@@ -1,8 +1,10 @@
-// How cost grows on one Redis: with locks that are held, with waiters of one key, with keys that are limited,
-// and with members of a migration. Each size has a server of its own, so that all are there at the same time.
+// How cost grows on one Redis and on PostgreSQL: with locks that are held, with waiters of one key, with keys
+// that are limited, and on Redis with members of a migration. Each size has a server of its own, so that all
+// are there at the same time.
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,9 +19,11 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/migration/open.h"
 #include "lockkeeper/migration/state_store.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "postgres_server.h"
 #include "redis_server.h"
 
 namespace lockkeeper {
@@ -33,15 +37,41 @@ constexpr double theSame = 1.25;
 StoreRegistry registry() {
   StoreRegistry made;
   redis::use(made);
+  postgres::use(made);
   return made;
 }
 
 Instant soon() { return systemClock()->now() + 10s; }
 
-double bytesOf(const test::RedisServer& server) {
-  const std::string info = server.command({"INFO", "memory"}), field = "used_memory:";
-  return std::stod(info.substr(info.find(field) + field.size()));
+/// A server of its own.
+struct Server {
+  std::string uri;
+  std::function<double()> bytes;  ///< What it keeps takes so many.
+};
+
+Server startRedis() {
+  const auto server = std::make_shared<test::RedisServer>();
+  return {server->uri(), [server] {
+            const std::string info = server->command({"INFO", "memory"}), field = "used_memory:";
+            return std::stod(info.substr(info.find(field) + field.size()));
+          }};
 }
+
+Server startPostgres() {
+  const auto server = std::make_shared<test::PostgresServer>();
+  server->makeLocks();
+  return {server->uri("postgres+version"), [server] {
+            return std::stod(
+                server->ask("SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND "
+                            "relname LIKE 'lockkeeper%'"));
+          }};
+}
+
+struct Store {
+  std::string title;      ///< Of its contests.
+  std::string processes;  ///< As bench::serversOf() has it.
+  std::function<Server()> start;
+};
 
 void printBytes(const std::string& what, double bytes) {
   bench::print({.name = what + ": bytes of each, server", .floor = "", .measured = bench::figure(bytes, "")});
@@ -65,24 +95,24 @@ std::string inWords(int count) {
   return text;
 }
 
-void heldLocks(int count, char** arguments) {
+void heldLocks(const Store& store, int count, char** arguments) {
+  const std::string title = store.title + ", held locks";
   struct Size {
-    explicit Size(int held) {
-      const double before = bytesOf(server);
+    Size(const Store& store, const std::string& title, int held) : server(store.start()) {
+      const double before = server.bytes();
       makeMany(held, [&](int i, int thread) {
         others[static_cast<std::size_t>(thread)].push_back(
             locks.lock("held:" + std::to_string(i), {.ttl = 10min}));
       });
       // Of few locks, the connections' buffers would be most.
-      if (held >= 100'000)
-        printBytes("scale, held locks, " + inWords(held), (bytesOf(server) - before) / held);
+      if (held >= 100'000) printBytes(title + ", " + inWords(held), (server.bytes() - before) / held);
     }
-    test::RedisServer server;
-    LockManager locks{registry().open(server.uri())};
+    Server server;
+    LockManager locks{registry().open(server.uri)};
     std::vector<Lock> others[16];
   };
-  Size one(1), thousand(1000), many(100'000);
-  bench::Contest contest("scale, held locks", "redis-server", count, arguments);
+  Size one(store, title, 1), thousand(store, title, 1000), many(store, title, 100'000);
+  bench::Contest contest(title, store.processes, count, arguments);
   const std::string first = "a pair beside 1";
   contest.measure(1,
                   {bench::pairs(first, one.locks), bench::pairs("a pair beside 1,000", thousand.locks),
@@ -92,10 +122,10 @@ void heldLocks(int count, char** arguments) {
 }
 
 // Each thread waits in the queue of the server, as a process of its own does, takes its turn and waits again.
-void waiters(int count, char** arguments) {
+void waiters(const Store& store, int count, char** arguments) {
   for (const int threads : {1, 10, 100, 1000}) {
-    const test::RedisServer server;
-    const auto driver = registry().open(server.uri());
+    const Server server = store.start();
+    const auto driver = registry().open(server.uri);
     const bench::Way turns{
         "a turn", [&](int) {
           return
@@ -106,18 +136,20 @@ void waiters(int count, char** arguments) {
                 (void)driver->release(claim, soon());
               };
         }};
-    bench::Contest("scale, waiters of a key", "redis-server", count, arguments).measure(threads, {turns}, {});
+    bench::Contest(store.title + ", waiters of a key", store.processes, count, arguments)
+        .measure(threads, {turns}, {});
   }
 }
 
-void limitedKeys(int count, char** arguments) {
+void limitedKeys(const Store& store, int count, char** arguments) {
   constexpr int million = 1'000'000;
   static const RatePolicy policy("scale", {.rate = {1000, 24h}, .burst = 1'000'000});
-  const test::RedisServer few, many;
-  RateLimiter ofFew(registry().openRates(few.uri())), ofMany(registry().openRates(many.uri()));
-  const double before = bytesOf(many);
+  const std::string title = store.title + ", limited keys";
+  const Server few = store.start(), many = store.start();
+  RateLimiter ofFew(registry().openRates(few.uri)), ofMany(registry().openRates(many.uri));
+  const double before = many.bytes();
   makeMany(million, [&](int i, int) { (void)ofMany.take("user:" + std::to_string(i), policy); });
-  printBytes("scale, limited keys, 1,000,000", (bytesOf(many) - before) / million);
+  printBytes(title + ", 1,000,000", (many.bytes() - before) / million);
   const auto decisions = [](std::string name, RateLimiter& limiter, int keys) {
     return bench::Way{std::move(name), [&limiter, keys](int) {
                         return [&limiter, keys, i = 0]() mutable {
@@ -126,25 +158,23 @@ void limitedKeys(int count, char** arguments) {
                         };
                       }};
   };
-  bench::Contest contest("scale, limited keys", "redis-server", count, arguments);
+  bench::Contest contest(title, store.processes, count, arguments);
   contest.measure(1,
                   {decisions("a decision on one of 10", ofFew, 10),
                    decisions("a decision on one of 1,000,000", ofMany, million)},
                   {{.ours = "a decision on one of 1,000,000",
                     .beside = "a decision on one of 10",
                     .server = 1.5,  // its keys are not in the processor's caches
-
                     .client = theSame}});
 }
 
 void members(int count, char** arguments) {
   struct Size {
     explicit Size(int members) {
-      const double before = bytesOf(server);
+      const double before = server.bytes();
       for (int i = 0; i < members; ++i) beat(i);
       if (members > 1)
-        printBytes("scale, members of a migration, " + inWords(members),
-                   (bytesOf(server) - before) / members);
+        printBytes("scale, members of a migration, " + inWords(members), (server.bytes() - before) / members);
     }
     void beat(int i) {
       migration::Member self;
@@ -153,9 +183,9 @@ void members(int count, char** arguments) {
       self.lease = self.locksEndAfter = 10min;
       store.heartbeat(self, known, soon());
     }
-    test::RedisServer server;
+    Server server = startRedis();
     migration::StateStore store{
-        migration::openStateStore(registry(), {.from = "memory:", .to = server.uri(), .stateStore = {}}),
+        migration::openStateStore(registry(), {.from = "memory:", .to = server.uri, .stateStore = {}}),
         "fleet"};
     migration::MigrationState known{};
   };
@@ -179,9 +209,13 @@ void members(int count, char** arguments) {
 }  // namespace lockkeeper
 
 int main(int count, char** arguments) {
-  lockkeeper::heldLocks(count, arguments);
-  lockkeeper::waiters(count, arguments);
-  lockkeeper::members(count, arguments);
-  lockkeeper::limitedKeys(count, arguments);
+  using namespace lockkeeper;
+  for (const Store& store : {Store{"scale", "redis-server", startRedis},
+                             Store{"scale, PostgreSQL", "bin/postgres", startPostgres}}) {
+    heldLocks(store, count, arguments);
+    waiters(store, count, arguments);
+    limitedKeys(store, count, arguments);
+  }
+  members(count, arguments);
   return 0;
 }
