@@ -35,7 +35,8 @@ class FlashSale final : public samples::SampleApplication {
     for (const auto& option :
          {setting("store", "where the locks are: memory:, redis://…, mysql+version://…", "URI",
                   "lockkeeper.store"),
-          setting("database", "where the stock is: sqlite:/path or mysql://…", "URI", "flashSale.database"),
+          setting("database", "where the stock is: sqlite:/path, mysql://… or, with --serve, postgres://…",
+                  "URI", "flashSale.database"),
           setting("stock", "how many there are", "N", "flashSale.stock"),
           setting("orders", "how many are ordered, one each", "N", "flashSale.orders"),
           setting("customers", "how many order at once", "N", "flashSale.customers"),
