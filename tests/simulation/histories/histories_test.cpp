@@ -2,6 +2,7 @@
 // clocks and a network of ours.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -98,12 +99,32 @@ const Defect defects[] = {
 INSTANTIATE_TEST_SUITE_P(Each, ChangedScript, ::testing::ValuesIn(defects),
                          [](const auto& each) { return std::string(each.param.name); });
 
+std::uint64_t runningSeed = 0;
+struct sigaction handledBefore[NSIG] {};
+
+// A history that ends the program leaves its seed, too. What has failed is done again, and handled as before.
+extern "C" void tellSeed(int signal) {
+  std::printf("\nseed %llu, signal %d\n", static_cast<unsigned long long>(runningSeed), signal);
+  std::fflush(stdout);
+  sigaction(signal, &handledBefore[signal], nullptr);
+}
+
+void tellSeedOfCrash() {
+  if (runningSeed > 0) return;
+  struct sigaction action {};
+  action.sa_handler = &tellSeed;
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    sigaction(signal, &action, &handledBefore[signal]);
+}
+
 void runHistories(const Family& family) {
+  tellSeedOfCrash();
   const std::uint64_t first = numberFrom("LOCKKEEPER_SEED", 1);
   const std::uint64_t count = numberFrom("LOCKKEEPER_HISTORIES", 50);
   Outcome all;
   bool isShrunk = false;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    runningSeed = seed;
     const Outcome outcome = History(family, seed).run();
     for (const std::string& fault : outcome.faults) ADD_FAILURE() << "seed " << seed << ", " << fault;
     // One that is shrunk, which takes some hundred histories, mostly tells what the others are about.

@@ -394,7 +394,7 @@ TEST_F(LockSetTest, WhatIsGrantedForTooShortATimeIsGivenBack) {
   } catch (const Error&) {  // or they are claimed again, one by one
   }
   for (const char* const key : {"a", "b", "c"}) {
-    EXPECT_TRUE(waitUntil([&] { return isFree(key); }, 10s)) << key;
+    ASSERT_TRUE(waitUntil([&] { return isFree(key); }, 10s)) << key;
   }
 }
 
