@@ -7,7 +7,9 @@ from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
-from conan.tools.files import copy, get
+from conan.tools.files import copy, get, rename, rmdir
+
+required_conan_version = ">=2.1"
 
 # Each option of the recipe, and the option of CMake that it stands for.
 CMAKE_OPTIONS = {
@@ -21,6 +23,19 @@ CMAKE_OPTIONS = {
     "prometheus": "LOCKKEEPER_WITH_PROMETHEUS_CPP",
     "redis": "LOCKKEEPER_BUILD_REDIS",
 }
+# The libraries of each component of CMake, which are components of the package under the same names.
+POCO_TLS = ["poco::poco_netssl", "poco::poco_net", "poco::poco_crypto", "poco::poco_foundation"]
+LINKS = {
+    "core": [],
+    "migration": ["core"],
+    "stream": ["core", *POCO_TLS],
+    "redis": ["core", "stream", *POCO_TLS],
+    "mysql": ["core", "mariadb-connector-c::mariadb-connector-c", "poco::poco_foundation"],
+    "postgres": ["core", "libpq::libpq"],
+    "etcd": ["core", "stream", "poco::poco_json", *POCO_TLS],
+    "inventory": ["core", "mysql", "poco::poco_data", "poco::poco_datasqlite"],
+    "poco": ["core", "migration", "poco::poco_net", "poco::poco_util", "poco::poco_json", "poco::poco_foundation"],
+}
 SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "core/*", "drivers/*", "adapters/*", "cli/*", "docs/*",
            "packaging/debian/*", "tests/contract/*"]
 
@@ -30,10 +45,11 @@ class Lockkeeper(ConanFile):
     version = "0.1.0"
     description = "Distributed locks and rate limits for C++ services, with pluggable stores"
     license = "MIT"
+    topics = ("distributed-lock", "lock", "rate-limit", "redis", "postgresql", "mysql", "etcd")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {option: [True, False] for option in CMAKE_OPTIONS}
-    default_options = {option: option == "redis" for option in CMAKE_OPTIONS}
+    options = {option: [True, False] for option in [*CMAKE_OPTIONS, "fPIC"]}
+    default_options = {option: option in ("redis", "fPIC") for option in options}
 
     def export_sources(self):
         if self.conan_data:
@@ -61,15 +77,23 @@ class Lockkeeper(ConanFile):
         if self.options.prometheus and not self.options.poco:
             raise ConanInvalidConfiguration("prometheus=True needs poco=True")
 
+    def configure(self):
+        if self.options.shared:
+            self.options.rm_safe("fPIC")
+        if self.options.postgres:
+            self.options["libpq/*"].with_openssl = True  # for tls=on
+        if self.options.mysql or self.options.inventory:
+            self.options["poco/*"].enable_data_mysql = False  # it runs on MySQL's client library: a process must not have two
+
     def requirements(self):
         if any(self.options.get_safe(name) for name in ("redis", "mysql", "etcd", "inventory", "poco")):
-            self.requires("poco/[>=1.11 <2]")
+            self.requires("poco/[>=1.11 <2]", transitive_headers=bool(self.options.poco))  # lockkeeper::poco has its types
         if self.options.mysql or self.options.inventory:
             self.requires("mariadb-connector-c/[>=3.1 <4]")
         if self.options.postgres:
             self.requires("libpq/[>=14 <18]")
         if self.options.prometheus:
-            self.requires("prometheus-cpp/[>=1.1 <2]")
+            self.requires("prometheus-cpp/[>=1.1 <2]", transitive_headers=True)
 
     def generate(self):
         CMakeDeps(self).generate()
@@ -88,8 +112,27 @@ class Lockkeeper(ConanFile):
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         CMake(self).install()
+        # Conan writes these itself, from package_info().
+        rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
+        rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
+        rename(self, os.path.join(self.package_folder, "share"), os.path.join(self.package_folder, "res"))
 
     def package_info(self):
-        # The package of CMake that the build installed is used as it is.
-        self.cpp_info.set_property("cmake_find_mode", "none")
-        self.cpp_info.builddirs.append(os.path.join("lib", "cmake", "lockkeeper"))
+        self.cpp_info.set_property("cmake_config_version_compat", "SameMinorVersion")
+        built = {"core", "migration"} | {name for name in LINKS if self.options.get_safe(name)}
+        if self.options.inventory:
+            built.add("mysql")
+        if not self.options.shared and built & {"redis", "etcd"}:
+            built.add("stream")  # shared libraries contain it
+        for name in sorted(built):
+            component = self.cpp_info.components[name]
+            component.set_property("cmake_target_name", f"lockkeeper::{name}")
+            component.set_property("pkg_config_name", f"lockkeeper-{name}")
+            component.libs = [f"lockkeeper_{name}"]
+            component.resdirs = ["res"]
+            component.requires = [library for library in LINKS[name] if library != "stream" or "stream" in built]
+        self.cpp_info.components["core"].system_libs = ["pthread"]
+        if self.options.inventory and self.options.postgres:
+            self.cpp_info.components["inventory"].requires.append("libpq::libpq")
+        if self.options.prometheus:
+            self.cpp_info.components["poco"].requires.append("prometheus-cpp::prometheus-cpp-core")

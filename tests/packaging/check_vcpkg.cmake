@@ -77,8 +77,8 @@ function(dependencies out object)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# needed_by(<out> <option>): the ports that the directories built with this option look for, but for what further options
-# (LOCKKEEPER_WITH_…) add.
+# needed_by(<out> <option>): the ports that the directories built with this option look for, but for what further options add
+# inside them. The client libraries of SQL servers need their feature for TLS, which a project may have switched off.
 function(needed_by out option)
   if(option STREQUAL "LOCKKEEPER_WITH_PROMETHEUS_CPP")  # adds to a folder that another option builds
     set(${out} prometheus-cpp PARENT_SCOPE)
@@ -93,7 +93,7 @@ function(needed_by out option)
   foreach(folder IN LISTS folders)
     string(REPLACE "add_subdirectory(" "" folder ${folder})
     file(READ ${SOURCE}/${folder}/CMakeLists.txt lists)
-    string(REGEX REPLACE "if\\(LOCKKEEPER_WITH_[^\n]+(\n  [^\n]+)+\nendif" "" lists "${lists}")
+    string(REGEX REPLACE "if\\(LOCKKEEPER_[^\n]+(\n  [^\n]+)+\nendif" "" lists "${lists}")
     string(REGEX MATCHALL "find_package\\([^)]+" calls "${lists}")
     foreach(call IN LISTS calls)
       if(call MATCHES " QUIET ")
@@ -111,9 +111,9 @@ function(needed_by out option)
           endif()
         endforeach()
       elseif(call MATCHES "\\(MySQL ")
-        list(APPEND found libmariadb)
+        list(APPEND found libmariadb libmariadb:openssl)
       elseif(call MATCHES "\\(LibPQ ")
-        list(APPEND found libpq)
+        list(APPEND found libpq libpq:openssl)
       elseif(call MATCHES "\\(GTest ")
         list(APPEND found gtest)
       else()

@@ -19,14 +19,22 @@ void addTo(Factories& factories, std::string scheme, Factory factory) {
   factories[std::move(scheme)] = std::move(factory);
 }
 
-/// A question whether the one that is spelt almost like `scheme` was meant; empty if none is.
+/// A question whether the one that is spelt almost like `scheme` was meant or, if there is none, those of
+/// that store, whose names have more after a `+`; empty if there is none of these either.
 template <class Factories>
 std::string meant(const Factories& factories, const std::string& scheme) {
   constexpr std::size_t typos = 2;
   const auto distance = [&](const auto& entry) { return editDistance(scheme, entry.first); };
   const auto nearest = std::ranges::min_element(factories, {}, distance);
-  if (nearest == factories.end() || distance(*nearest) > typos) return "";
-  return "; did you mean " + nearest->first + "?";
+  if (nearest != factories.end() && distance(*nearest) <= typos)
+    return "; did you mean " + nearest->first + "?";
+  std::string ofThatStore;
+  for (const auto& entry : factories) {
+    const std::size_t plus = entry.first.find('+');
+    if (plus == std::string::npos || editDistance(scheme, entry.first.substr(0, plus)) > typos) continue;
+    ofThatStore += (ofThatStore.empty() ? "" : " or ") + entry.first;
+  }
+  return ofThatStore.empty() ? "" : "; did you mean " + ofThatStore + "?";
 }
 
 /// Throws ConfigError unless there is one; `what` would open the URI.

@@ -2,10 +2,19 @@
 # process must not hold both, and the drivers need options that it does not have.
 include(FindPackageHandleStandardArgs)
 
-# The package of vcpkg says what a static library needs besides; Poco's own one there links it, too.
+# The packages of vcpkg and Conan say where the headers are and what a static library needs besides; vcpkg's Poco links it, too.
 find_package(unofficial-libmariadb CONFIG QUIET)
-if(TARGET unofficial::libmariadb)
-  set(MySQL_LIBRARY unofficial::libmariadb)
+if(NOT TARGET unofficial::libmariadb)
+  find_package(mariadb-connector-c CONFIG QUIET)
+endif()
+set(MySQL_package_target)
+foreach(candidate IN ITEMS unofficial::libmariadb mariadb-connector-c::mariadb-connector-c)
+  if(TARGET ${candidate})
+    set(MySQL_package_target ${candidate})
+  endif()
+endforeach()
+if(MySQL_package_target)
+  set(MySQL_LIBRARY ${MySQL_package_target})
   set(MySQL_INCLUDE_DIR "")
   find_package_handle_standard_args(MySQL REQUIRED_VARS MySQL_LIBRARY)
 else()

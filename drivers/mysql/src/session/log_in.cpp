@@ -1,8 +1,6 @@
 #include "session/log_in.h"
 
 #include <fcntl.h>
-#include <mysql/errmsg.h>
-#include <mysql/mysql.h>
 #include <netdb.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "session/client_library.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
 #include "session/wait/poll_until.h"

@@ -1,11 +1,10 @@
 #include "session/reply_fault.h"
 
-#include <mysql/errmsg.h>
-
 #include <algorithm>
 #include <initializer_list>
 
 #include "lockkeeper/error.h"
+#include "session/client_library.h"
 
 namespace lockkeeper::mysql {
 namespace {

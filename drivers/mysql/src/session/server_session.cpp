@@ -1,8 +1,6 @@
 #include "session/server_session.h"
 
 #include <fcntl.h>
-#include <mysql/errmsg.h>
-#include <mysql/mysql.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,6 +11,7 @@
 #include <new>
 
 #include "lockkeeper/internal/whole_number.h"
+#include "session/client_library.h"
 #include "session/log_in.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"

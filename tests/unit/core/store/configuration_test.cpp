@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "lock/manager_fixture.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -103,6 +105,22 @@ TEST(Duration, ReadsWhatItWritesAndNamesWhatItDoesNot) {
     EXPECT_EQ(refusalOf<ConfigError>([&] { parseDuration("lock.ttl", text); }),
               "lock.ttl: " + quoted(text) +
                   " is not a duration: a whole number with a unit is, such as 250ms, 30s, 5m or 1h");
+  }
+}
+
+TEST(StoreRegistry, AsksWhetherAnotherSchemeOfThatStoreWasMeant) {
+  StoreRegistry registry;
+  const auto none = [](const StoreUri&, const Environment&) { return std::shared_ptr<LockDriver>(); };
+  for (const char* scheme : {"mysql+getlock", "mysql+version", "postgres+version"})
+    registry.add(scheme, none);
+  const std::vector<std::pair<std::string, std::string>> questions{
+      {"mysql://host/db", "mysql+getlock or mysql+version"},
+      {"postgresql://host/db", "postgres+version"},
+      {"mysql+versoin://host/db", "mysql+version"}};
+  for (const auto& question : questions) {
+    EXPECT_THAT(refusalOf<ConfigError>([&] { registry.open(question.first); }),
+                ::testing::EndsWith("postgres+version; did you mean " + question.second + "?"))
+        << question.first;
   }
 }
 
