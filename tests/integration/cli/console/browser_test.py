@@ -290,9 +290,10 @@ class Console(unittest.TestCase):
             self.assertEqual(page.run(focus), "stock:100")
             page.press("Tab")
             self.assertEqual(page.run(focus), "Break …", "of the same lock")
+            page.wait("document.querySelector('#rows').textContent.includes('stock:101')", "the browser has scrolled to it")
             page.press("Tab")
-            self.assertRegex(page.run(focus), "^stock:1[89]", "the next one that is in the table")
-            self.redis.send(("DEL", "stock:151"))
+            self.assertEqual(page.run(focus), "stock:101")
+            page.press("End")
             page.wait("!document.querySelector('#rows').textContent.includes('stock:100')", "it is not kept any longer")
 
     @staticmethod
