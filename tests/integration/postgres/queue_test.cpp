@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -124,7 +125,7 @@ TEST_F(PostgresQueue, TheLeaseOfOneThatWaitedIsYoung) {
 TEST_F(PostgresQueue, AClaimThatFindsNoServerForAMomentKeepsItsPlace) {
   const Claimant holds;
   ASSERT_TRUE(granted(store.direct->acquire(holds.request())));
-  LockManager broken(store.openProxied("connectTimeout=500ms"));
+  LockManager broken(store.openProxied());
   LockManager well(store.open());
   std::mutex mutex;
   std::string turns;
@@ -155,13 +156,17 @@ TEST_F(PostgresQueue, WhoMayHaveLeftAPlaceBehindSaysSo) {
   ASSERT_TRUE(granted(store.direct->acquire(holds.request())));
   const auto proxied = store.openProxied();
   const Claimant waits{.key = holds.key};
-  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "_waiters\" WHERE lock_key"});
+  std::stop_source stop;
   {
-    const std::jthread ending([this] {
+    const std::jthread ending([&] {
+      EXPECT_TRUE(oneWaits(holds.key));
+      store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "_waiters\" WHERE lock_key"});
+      stop.request_stop();
       if (waitUntil([this] { return store.proxy.fired() > 0; })) store.proxy.endHeldConnections(Ending::rst);
     });
-    EXPECT_THROW((void)capability<Waitable>(*proxied)->acquireWaiting(waits.request(), 300ms, {}),
-                 WithdrawalUnknown);
+    EXPECT_THROW(
+        (void)capability<Waitable>(*proxied)->acquireWaiting(waits.request(in(30s)), 30s, stop.get_token()),
+        WithdrawalUnknown);
   }
   EXPECT_EQ(waiting(holds.key), "1");
   EXPECT_EQ(proxied->release(waits.claim(), soon()), ReleaseOutcome::notOwner);
@@ -175,7 +180,9 @@ TEST_F(PostgresQueue, WhatIsToldWhileNobodyListensIsAskedFor) {
   store.server.endSessions();
   EXPECT_FALSE(wakeUps.await(1, soon(), {}));
   wakeUps.listen(soon());  // For another one that waits.
-  EXPECT_TRUE(wakeUps.await(1, Instant::max(), {}));
+  const Instant end = soon();
+  EXPECT_TRUE(wakeUps.await(1, end, {}));
+  EXPECT_LT(now(), end) << "it waits to be told again";
   wakeUps.unlisten(1, false);
   wakeUps.unlisten({}, false);
 }
