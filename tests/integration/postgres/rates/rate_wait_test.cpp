@@ -67,11 +67,12 @@ TEST_F(PostgresRates, CallersOfARowThatIsKeptLeaveSessionsToOtherKeys) {
   std::vector<std::jthread> callers;
   for (int caller = 0; caller < 12; ++caller) {
     callers.emplace_back([&] {
-      while (!isOver) EXPECT_THROW(take(*limits, key, bucket, in(1s)), LockTimeout);
+      while (!isOver) EXPECT_THROW(take(*limits, key, bucket, in(3s)), LockTimeout);
     });
   }
   EXPECT_TRUE(waitUntil([&] { return kept.count("wait_event_type = 'Lock'") >= 2; }));
-  for (int call = 0; call < 20; ++call) EXPECT_EQ(take(*limits, Claimant{}.key, bucket, in(1s)), 1);
+  for (int call = 0; call < 20; ++call)
+    EXPECT_NO_THROW(EXPECT_EQ(take(*limits, Claimant{}.key, bucket, in(1s)), 1));
   isOver = true;
 }
 
