@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "bare_postgres.h"
 #include "line.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/postgres/use.h"
@@ -52,6 +53,7 @@ struct Contest {
 
 constexpr std::size_t mostTurns = 1 << 18;
 constexpr int mostProcesses = 256;
+constexpr double mostTrips = 4;  // from a release to the next holder
 
 std::int64_t nanos() { return systemClock()->now().time_since_epoch().count(); }
 
@@ -100,7 +102,8 @@ struct Store {
     std::optional<double> atMost{};
   };
   std::function<std::map<std::string, Count>()> counts;
-  std::optional<double> longestIdle{};  ///< In ms, of 99 in 100.
+  std::optional<double> longestIdle{};   ///< In ms, of 99 in 100.
+  std::function<void()> bareHandOver{};  ///< By a client without a library.
 };
 
 StoreRegistry registry() {
@@ -140,6 +143,7 @@ Store onRedis() {
 Store onPostgres() {
   const auto server = std::make_shared<test::PostgresServer>(std::vector<std::string>{"max_connections=400"});
   server->makeLocks();
+  server->execute(bench::bareRows);
   return {.lines = "hand-over, PostgreSQL",
           .servers = "bin/postgres",
           .open = [server] { return LockManager(registry().open(server->uri("postgres+version"))); },
@@ -154,7 +158,8 @@ Store onPostgres() {
               [server] {
                 const double next = std::stod(server->ask("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
                 return std::map<std::string, Store::Count>{{"transactions that write, a turn", {next}}};
-              }};
+              },
+          .bareHandOver = bench::plainHandOver(server->port())};
 }
 
 void work(Shared& all, int me, const Store& store, const Contest& contest) {
@@ -166,9 +171,8 @@ void work(Shared& all, int me, const Store& store, const Contest& contest) {
   for (int i = 0; i < contest.threads; ++i) threads.emplace_back([&] { take(locks, all, me, contest); });
 }
 
-// In ns, of a connection that has been idle for so long, as a waiter's is; the median.
-double roundTrip(const Store& store, milliseconds idleFor) {
-  const std::function<void()> ask = store.connect();
+// In ns, on connections that have been idle for so long, as a waiter's is; the median.
+double timeOf(const std::function<void()>& ask, milliseconds idleFor) {
   std::vector<std::int64_t> each;
   for (int i = 0; i < 1000; ++i) {
     std::this_thread::sleep_for(idleFor);
@@ -194,7 +198,14 @@ bool run(const Store& store, const Contest& contest) {
     children.push_back(child);
   }
   while (all.ready < contest.processes) std::this_thread::sleep_for(milliseconds{1});
-  const double idleTrip = roundTrip(store, contest.hold);
+  const double idleTrip = timeOf(store.connect(), contest.hold);
+  std::optional<bench::Bare> bare;
+  if (store.bareHandOver) {
+    const double trips = timeOf(store.bareHandOver, contest.hold) / idleTrip;
+    bare = {.way = "bare, NOTIFY and LISTEN",
+            .measured = bench::figure(trips, "x"),
+            .passed = trips <= mostTrips};
+  }
   auto counts = store.counts();
   const bench::ServerTime server(store.servers);
   all.go = true;
@@ -222,14 +233,16 @@ bool run(const Store& store, const Contest& contest) {
   std::printf("cost | %s | %s | a turn | 0 | %.3f | %.3f\n", store.lines.c_str(), contest.name().c_str(),
               used * 1e6 / turns, half / 1e3);
   const auto line = [&](const std::string& what, const char* floor, double measured,
-                        std::optional<double> atMost, const char* unit) {
+                        std::optional<double> atMost, const char* unit,
+                        const std::optional<bench::Bare>& beside = std::nullopt) {
     bench::print({.name = store.lines + ", " + contest.name() + ": " + what,
                   .floor = floor,
                   .wanted = atMost ? "at most " + bench::figure(*atMost, unit) : "",
                   .measured = bench::figure(measured, unit),
-                  .passed = (!atMost || measured <= *atMost) && overlaps == 0});
+                  .passed = (!atMost || measured <= *atMost) && overlaps == 0,
+                  .bare = beside});
   };
-  line("idle, median", "a round trip", half / idleTrip, 4, "x");
+  line("idle, median", "a round trip", half / idleTrip, mostTrips, "x", bare);
   line("idle, p99", "", most / 1e6, store.longestIdle, " ms");
   for (const auto& [what, each] : counts) line(what, "", each.made, each.atMost, "");
   line("turns of the busiest process", "the least busy one", fairness, 1.2, "x");

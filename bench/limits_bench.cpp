@@ -9,13 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "bare_postgres.h"
 #include "brand.h"
 #include "contest.h"
 #include "database_server.h"
 #include "limit/rate_statements.h"
-#include "limit/rate_texts.h"
-#include "lockkeeper/base/hex.h"
-#include "lockkeeper/limit/rate_rules.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/postgres/use.h"
@@ -23,7 +21,6 @@
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "postgres_server.h"
-#include "raw_postgres.h"
 #include "raw_redis.h"
 #include "raw_session.h"
 #include "redis_server.h"
@@ -131,16 +128,7 @@ void onPostgres(int count, char** arguments) {
   StoreRegistry registry;
   postgres::use(registry);
   RateLimiter limiter(registry.openRates(server.uri("postgres+version") + "?connections=16"));
-  const std::string charge = postgres::RateTexts("public").charge;
-  const bench::Way statement = bench::barePostgres(sameStatement, server.port(), [charge](int thread) {
-    const auto list = [](std::int64_t number) { return "{" + std::to_string(number) + "}"; };
-    const RateLaw& law = generous.law();
-    const RateTime room = roomOf({.key = "", .law = &law});
-    return std::vector<bench::RawPostgres::Statement>{
-        {charge,
-         {"1000", "{0}", R"({"\\x)" + toHex("bare:" + std::to_string(thread)) + "\"}", "{1}", "{1}",
-          list(law.period), list(law.parts), list(room.micros), list(room.parts)}}};
-  });
+  const bench::Way statement = bench::sameCharges(sameStatement, server.port(), generous.law());
   compare(bench::Contest("limits, PostgreSQL", "bin/postgres", count, arguments), limiter, statement, 1.15,
           1.15);
 }

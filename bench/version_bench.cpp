@@ -7,18 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "bare_postgres.h"
 #include "brand.h"
 #include "contest.h"
 #include "database_server.h"
-#include "lock/lock_texts.h"
-#include "lockkeeper/base/hex.h"
 #include "lockkeeper/base/random.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/postgres/use.h"
 #include "lockkeeper/store_registry.h"
 #include "postgres_server.h"
-#include "raw_postgres.h"
 #include "raw_rows.h"
 #include "version/texts/lock_texts.h"
 
@@ -70,42 +68,16 @@ void onMysql(const test::Brand brand, int count, char** arguments) {
           {.ours = ours, .beside = same, .server = 1.15, .client = 1.15, .bare = {same}});
 }
 
-// As RawRows has them.
-std::vector<bench::RawPostgres::Statement> plainUpdates(const std::string& key) {
-  return {{"UPDATE bare_rows SET version = version + 1, token = '0123456789abcdef', "
-           "expires_at = clock_timestamp() + interval '30 s' WHERE id = $1::bytea AND token = '' RETURNING "
-           "version",
-           {key}},
-          {"UPDATE bare_rows SET token = '', expires_at = clock_timestamp() "
-           "WHERE id = $1::bytea AND token = '0123456789abcdef' RETURNING version",
-           {key}}};
-}
-
 void onPostgres(int count, char** arguments) {
   // Its commits wait for no disk, but are written.
   test::PostgresServer server;
   server.makeLocks();
-  server.execute(
-      "CREATE TABLE bare_rows (id BYTEA PRIMARY KEY, version BIGINT NOT NULL, token BYTEA NOT NULL, "
-      "expires_at TIMESTAMPTZ NOT NULL) WITH (fillfactor = 50);"
-      "INSERT INTO bare_rows SELECT convert_to('bare:' || n, 'UTF8'), 1, '', now() FROM generate_series(0, "
-      "15) AS n");
+  server.execute(bench::bareRows);
   StoreRegistry registry;
   postgres::use(registry);
   LockManager locks(registry.open(server.uri("postgres+version") + "?connections=16"));
-  const auto bare = [&](std::string name, auto statementsOf) {
-    return bench::barePostgres(std::move(name), server.port(), [statementsOf](int thread) {
-      return statementsOf("\\x" + toHex("bare:" + std::to_string(thread)));
-    });
-  };
-  const auto sameStatements = [texts = postgres::LockTexts("public", "lockkeeper_locks")](
-                                  const std::string& key) -> std::vector<bench::RawPostgres::Statement> {
-    const std::string token = "\\x" + Token::generate(*systemRandom()).hex();
-    return {{texts.claim, {key, token, "bench", "30000", "1", "1", std::nullopt, std::nullopt}},
-            {texts.release, {key, token}}};
-  };
   compare(bench::Contest("version, PostgreSQL", "bin/postgres", count, arguments), locks,
-          bare(less, plainUpdates), bare(same, sameStatements),
+          bench::plainUpdates(less, server.port()), bench::sameClaims(same, server.port()),
           {.ours = ours, .beside = same, .server = 1.25, .client = 1.25, .time = 1.25, .bare = {same}});
 }
 

@@ -1,6 +1,7 @@
 #include "raw_postgres.h"
 
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <stdexcept>
 #include <utility>
@@ -15,12 +16,17 @@ using OwnedResult = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 void RawPostgres::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
 
-RawPostgres::RawPostgres(std::uint16_t port, std::vector<Statement> statements)
+RawPostgres::RawPostgres(std::uint16_t port, std::vector<Statement> statements, const std::string& settings)
     : connection_(PQconnectdb(
           ("host=127.0.0.1 user=auditor dbname=locks sslmode=disable port=" + std::to_string(port)).c_str())),
       statements_(std::move(statements)) {
   if (PQstatus(connection_.get()) != CONNECTION_OK)
     throw std::runtime_error(PQerrorMessage(connection_.get()));
+  if (!settings.empty()) {
+    const OwnedResult result(PQexec(connection_.get(), ("SELECT " + settings).c_str()), PQclear);
+    if (PQresultStatus(result.get()) != PGRES_TUPLES_OK)
+      throw std::runtime_error(PQresultErrorMessage(result.get()));
+  }
   for (const Statement& each : statements_) {
     Prepared& prepared = prepared_.emplace_back();
     prepared.name = "s" + std::to_string(prepared_.size());
@@ -44,14 +50,22 @@ void RawPostgres::run() {
   }
 }
 
-Way barePostgres(std::string name, std::uint16_t port,
-                 std::function<std::vector<RawPostgres::Statement>(int thread)> statementsOf) {
-  return {std::move(name), [port, statements = std::move(statementsOf)](int thread) {
-            const auto session = std::make_shared<RawPostgres>(port, statements(thread));
-            // A new session reads the catalogue, and plans a statement anew for each of its first five runs.
-            for (int i = 0; i < 10; ++i) session->run();
-            return [session] { session->run(); };
-          }};
+void RawPostgres::listen(const std::string& channel) {
+  const OwnedResult result(PQexec(connection_.get(), ("LISTEN " + channel).c_str()), PQclear);
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK)
+    throw std::runtime_error(PQresultErrorMessage(result.get()));
+}
+
+void RawPostgres::awaitNotification() {
+  while (true) {
+    if (PGnotify* const told = PQnotifies(connection_.get())) {
+      PQfreemem(told);
+      return;
+    }
+    pollfd socket{.fd = PQsocket(connection_.get()), .events = POLLIN, .revents = 0};
+    if (::poll(&socket, 1, 10'000) != 1 || PQconsumeInput(connection_.get()) == 0)
+      throw std::runtime_error("nobody was notified");
+  }
 }
 
 }  // namespace lockkeeper::bench

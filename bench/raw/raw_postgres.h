@@ -1,13 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "contest.h"
 
 struct pg_conn;
 
@@ -24,11 +21,17 @@ class RawPostgres {
     std::vector<std::optional<std::string>> values{};
   };
 
-  /// Throws std::runtime_error.
-  RawPostgres(std::uint16_t port, std::vector<Statement> statements);
+  /// `settings` are the columns of a SELECT that is asked first. Throws std::runtime_error.
+  RawPostgres(std::uint16_t port, std::vector<Statement> statements, const std::string& settings = "");
 
   /// Throws std::runtime_error unless each statement answered with a row.
   void run();
+
+  /// From now on, awaitNotification() returns when somebody has notified `channel` once more.
+  /// @{
+  void listen(const std::string& channel);
+  void awaitNotification();
+  /// @}
 
  private:
   struct Close {
@@ -43,9 +46,5 @@ class RawPostgres {
   const std::vector<Statement> statements_;
   std::vector<Prepared> prepared_{};
 };
-
-/// Runs a thread's statements again and again, on a connection for each thread.
-Way barePostgres(std::string name, std::uint16_t port,
-                 std::function<std::vector<RawPostgres::Statement>(int thread)> statementsOf);
 
 }  // namespace lockkeeper::bench
