@@ -169,6 +169,17 @@ TEST_P(FaultContract, AReplyToAClaimThatIsCutIsNoAnswerAndAskingAgainGivesTheSam
   }
 }
 
+TEST_P(FaultContract, AClaimWhoseReplyDoesNotComeMayHaveBeenGranted) {
+  proxy.set({.kind = ProxyFault::Kind::dropReplies});
+  const auto error = errorOf([&] {
+    (void)proxied->acquire({.claim = who.claim(), .ttl = longTtl, .deadline = in(std::chrono::seconds{1})});
+  });
+  EXPECT_GT(proxy.fired(), 0U);
+  proxy.passThrough();
+  EXPECT_TRUE(mayBeApplied(error) || !direct->holder(who.key, soon()))
+      << "it says that nothing was applied, and the key is held";
+}
+
 TEST_P(FaultContract, ARenewalWhoseReplyIsLostIsALossOnlyIfTheKeyIsFree) {
   ASSERT_TRUE(takes(*proxied, who));
   proxy.cutReplies(0, Ending::rst);
