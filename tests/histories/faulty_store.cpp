@@ -118,7 +118,7 @@ StoreFault diskFull(Server& server) {
   return {.name = "disk full",
           .begin = [&server] { server.fillDisk(); },
           .end = [&server] { server.restart(); },
-          .hit = [&server] { return waitUntil([&] { return !server.running(); }, 10s); }};
+          .hit = [&server] { return waitUntil([&] { return !server.running(); }, 30s); }};
 }
 
 FaultyStore redis(const std::string& scheme, const std::string& query, bool fences, bool queue) {
