@@ -29,9 +29,11 @@ inline const auto allWays = {inventory::Way::fencedRow, inventory::Way::conditio
 std::string nameOf(Backend backend);
 std::string nameOf(inventory::Way way);
 
-/// What is in a request that is a COMMIT, and in no other one: on PostgreSQL, others name READ COMMITTED.
+/// What is in a request that is a COMMIT, and in no other one: on PostgreSQL, others name READ COMMITTED,
+/// and a log-in ends with one.
 inline std::string commitTo(Backend backend) {
-  return backend == Backend::postgres ? std::string("COMMIT\0", 7) : "COMMIT";
+  using std::string_literals::operator""s;
+  return backend == Backend::postgres ? "Q\0\0\0\x0b"s + "COMMIT\0"s : "COMMIT";
 }
 
 /// The server of this test program, started when first asked for. Not for SQLite.

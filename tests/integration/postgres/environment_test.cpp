@@ -3,10 +3,10 @@
 #include <signal.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "environment_variable.h"
 #include "lockkeeper/error.h"
 #include "postgres_fixture.h"
 #include "refusal.h"
@@ -18,18 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 using PostgresEnvironment = PostgresTest;
-
-/// Sets an environment variable while it lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() { ::unsetenv(name_); }
-
- private:
-  const char* const name_;
-};
 
 std::string logInRefusal(const std::shared_ptr<LockDriver>& driver) {
   return refusalOf<ConfigError>([&] { (void)driver->acquire(Claimant{}.request()); });
@@ -49,23 +37,23 @@ TEST_F(PostgresEnvironment, VariablesOfTheLibraryChooseNothing) {
                                                                {"PGSSLMINPROTOCOLVERSION", "none"}};
   for (const auto& [name, value] : variables) {
     SCOPED_TRACE(name);
-    const Variable variable(name, value);
+    const EnvironmentVariable variable(name, value);
     EXPECT_EQ(logInRefusal(store.open()), "accepted");
   }
 }
 
 TEST_F(PostgresEnvironment, VariablesThatTheLibraryWouldObeyAreRefused) {
   for (const char* name : {"PGOPTIONS", "PGSERVICE"}) {
-    const Variable variable(name, "-c statement_timeout=1");
+    const EnvironmentVariable variable(name, "-c statement_timeout=1");
     EXPECT_NE(logInRefusal(store.open()).find(name), std::string::npos);
   }
   const std::string uri =
       "postgres+version://keeper@127.0.0.1:" + std::to_string(store.server.port()) + "/locks";
-  const Variable password("PGPASSWORD", PostgresServer::password);
+  const EnvironmentVariable password("PGPASSWORD", PostgresServer::password);
   const std::string said = logInRefusal(openPostgres(uri));
   EXPECT_NE(said.find("PGPASSWORD"), said.npos) << said;
   EXPECT_EQ(said.find(PostgresServer::password), said.npos) << said;
-  const Variable address("PGHOSTADDR", "127.0.0.9");
+  const EnvironmentVariable address("PGHOSTADDR", "127.0.0.9");
   const auto bySocket = store.open("socket=" + store.server.socketFolder());
   EXPECT_NE(logInRefusal(bySocket).find("PGHOSTADDR"), std::string::npos);
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockkeeper/error.h"
+#include "lockkeeper/libpq/log_in.h"
 
 namespace lockkeeper::postgres {
 namespace {
@@ -11,8 +11,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds longestTimeout{60};
 constexpr std::size_t mostConnections = 256;
-// `socket` is a folder: the name of the server's file in it takes the rest of the kernel's 107 bytes.
-constexpr ServerKind postgresServer{.defaultPort = 5432, .longestSocket = 80, .longestDatabase = 63};
+constexpr std::size_t longestName = 63;  // PostgreSQL would cut longer ones.
 
 }  // namespace
 
@@ -21,11 +20,8 @@ ServerOptions ServerOptions::fromUri(const StoreUri& uri, std::vector<std::strin
   own.insert(own.end(), parameters.begin(), parameters.end());
   std::ranges::sort(own);
   uri.allowOnly(own);
-  ServerOptions options{ServerLogin::read(uri, postgresServer)};
-  if (options.user.empty())
-    throw ConfigError("the store's URI names no user: it must be one, as " + uri.scheme() +
-                      "://user:password@host:port/database");
-  options.schema = identifier(uri, "schema", options.schema);
+  ServerOptions options{libpq::readLogin(uri)};
+  options.schema = uri.name("schema", options.schema, longestName);
   options.createTable = uri.flag("createTable", options.createTable);
   options.connections = uri.number("connections", options.connections, 1, mostConnections);
   options.connectTimeout =

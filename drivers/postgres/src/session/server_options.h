@@ -24,11 +24,4 @@ struct ServerOptions : ServerLogin {
   static ServerOptions fromUri(const StoreUri& uri, std::vector<std::string_view> own);
 };
 
-/// The parameter `name`, or `otherwise`: a name that can stand between quotes in a statement, at most
-/// `longest` characters. Throws ConfigError for others.
-inline std::string identifier(const StoreUri& uri, std::string_view name, std::string_view otherwise,
-                              std::size_t longest = 63) {
-  return uri.name(name, otherwise, longest);
-}
-
 }  // namespace lockkeeper::postgres

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lockkeeper/base/clock.h"
-#include "session/fault.h"
-#include "session/log_in.h"
+#include "lockkeeper/libpq/connection.h"
+#include "lockkeeper/libpq/log_in.h"
 #include "session/statement.h"
 
 namespace lockkeeper::postgres {
@@ -22,22 +22,23 @@ namespace lockkeeper::postgres {
 /// statements are prepared in it; one of a pooler's sends the pins with each transaction, in the same round
 /// trip. Never reconnects. One thread at a time.
 ///
-/// All calls throw what throwFault() says. After an error that left the session open, it can be used again;
-/// after others it is not `usable()`, and must be closed.
+/// All calls throw what libpq::throwFault() says; OutcomeUnknown in place of LostSession when what was sent
+/// may have been applied. After an error that left the session open, it can be used again; after others it is
+/// not `usable()`, and must be closed.
 class Session {
  public:
-  /// `schemaFile` is what makes the table that its statements use, for messages.
-  Session(Handle handle, const ServerFacts& facts, std::string display, std::string schemaFile,
-          std::shared_ptr<Clock> clock);
+  Session(libpq::LoggedIn logIn, libpq::StoreFaults store, std::shared_ptr<Clock> clock);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() = default;
 
-  /// One statement, which is a transaction of its own. Throws OutcomeUnknown when it was sent and has no
-  /// answer by `deadline`.
+  /// What libpq::logIn() pins the sessions with.
+  static std::string pins() { return pins(false); }
+
+  /// One statement, which is a transaction of its own.
   Result ask(const Statement& statement, Instant deadline);
 
-  /// The statements as one transaction, in one round trip: all or none of them. OutcomeUnknown as above.
+  /// The statements as one transaction, in one round trip: all or none of them.
   std::vector<Result> transact(std::span<const Statement> statements, Instant deadline);
 
   /// Begins a transaction with the statements, in one round trip, and leaves it open for proceed() and
@@ -49,8 +50,8 @@ class Session {
   Result proceed(const Statement& statement, Instant deadline);
   /// @}
 
-  /// A statement that is no transaction and needs no pins, such as LISTEN.
-  Result command(std::string_view text, Instant deadline);
+  /// A statement without values that needs no pins, such as LISTEN.
+  Result command(const std::string& text, Instant deadline);
 
   /// For a statement of a pooler's session, which a later one may overtake: when its caller gives up, on the
   /// server's clock, in us. NULL for a session of our own, which is ended when it is given up. May ask the
@@ -65,11 +66,11 @@ class Session {
       int wakeUp = -1);
 
   /// False after a lost answer, and for an idle session that the server has ended.
-  bool usable() const;
+  bool usable() const { return connection_.usable(); }
   /// It was lost with a statement that the server may read yet.
-  bool isGivenUp() const { return isLost_ && effect_ == Effect::unknown && facts_.isDirect; }
+  bool isGivenUp() const { return connection_.isLost() && connection_.mayHaveApplied() && isDirect(); }
   bool isDirect() const { return facts_.isDirect; }
-  const ServerFacts& facts() const { return facts_; }
+  const libpq::ServerFacts& facts() const { return facts_; }
 
   /// Whether it notifies us of what others say on a channel; Sessions sets it.
   /// @{
@@ -86,33 +87,29 @@ class Session {
   enum class Form { alone, transaction, opening /* a transaction that stays open */, step /* of that one */ };
   static bool begins(Form form) { return form == Form::transaction || form == Form::opening; }
 
+  static std::string pins(bool isLocal);
+  static const std::string& localPins();
+
   std::vector<Result> run(std::span<const Statement> statements, Form form, Instant until);
   void send(std::span<const Statement> statements, Form form, Instant until);
   void sendOne(const Statement& statement, bool isPrepared);
-  void flush(Instant until);
   std::vector<Result> receive(std::size_t statements, Form form, Instant until);
-  /// The next result; null at the end of those of a statement.
-  pg_result* next(Instant until);
-  void await(short events, Instant until);
-  /// Throws for a session that is lost, by the effect of what was sent.
-  [[noreturn]] void lose(const std::string& words);
-  pg_conn* connection() const { return handle_.get(); }
+  /// Goes on if what the library was called for succeeded.
+  void check(int succeeded) {
+    if (succeeded == 0) connection_.lose();
+  }
 
-  Handle handle_;
-  const ServerFacts facts_;
+  const libpq::ServerFacts facts_;
   const std::string display_;
-  const std::string schemaFile_;
   const std::shared_ptr<Clock> clock_;
+  libpq::Connection connection_;
   using Names = std::map<std::string, std::string, std::less<>>;
   Names prepared_;                          // The names of statements by their texts.
   std::vector<Names::iterator> preparing_;  // In the round trip that is under way.
   std::size_t names_ = 0;
   bool isPipeline_ = false;  // It is.
-  Effect effect_ = Effect::none;
-  bool isLost_ = false;
-  bool warned_ = false;
   bool listens_ = false;
-  ServerTime time_;
+  libpq::ServerTime time_;
   std::uint64_t term_ = 0;
 };
 

@@ -1,44 +1,34 @@
 #include "session/sessions.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/libpq/log_in.h"
+#include "session/fault.h"
 
 namespace lockkeeper::postgres {
 namespace {
 
 using std::chrono::milliseconds;
 
-// When one server is known to take the writes, the others have so long to say that they do, too.
-constexpr milliseconds longestWaitForOthers{250};
-
 // A process that was told to end and does not, and nobody knows why, must not stop all others for longer.
 constexpr std::chrono::minutes longestEnding{1};
 constexpr std::size_t mostGivenUp = 64;
 
-// Why none of them is fit: their own words, and whether the administrator has to mend all of them.
-[[noreturn]] void throwNone(std::span<const std::exception_ptr> failures, const ServerOptions& options) {
-  if (failures.size() == 1) std::rethrow_exception(failures.front());
-  bool isConfig = true;
-  std::string text = options.display + ": none of its hosts takes writes";
-  for (const std::exception_ptr& each : failures) {
-    try {
-      std::rethrow_exception(each);
-    } catch (const Error& error) {
-      isConfig = isConfig && error.code() == ErrorCode::config;
-      text += std::string("; ") + error.what();
-    }
-  }
-  if (isConfig) throw ConfigError(text);
-  throw StoreUnavailable(text);
+std::string schemaHint(const std::string& file) {
+  if (file.empty()) return "";
+  return ": run drivers/postgres/schema/" + file + " (installed as share/lockkeeper/postgres/" + file +
+         "), or add createTable=true to the store's URI";
 }
 
 }  // namespace
 
 Sessions::Sessions(ServerOptions options, Tables tables, const Environment& environment)
-    : options_(std::move(options)), tables_(std::move(tables)), environment_(environment) {
+    : options_(std::move(options)),
+      tables_(std::move(tables)),
+      store_{.display = options_.display, .missingTable = schemaHint(tables_.file)},
+      environment_(environment) {
   idle_.reserve(options_.connections);  // A session can be put back where no memory is left.
 }
 
@@ -171,94 +161,45 @@ void Sessions::forgetPrimary() {
 }
 
 std::unique_ptr<Session> Sessions::open(Instant deadline) {
-  const std::vector<std::size_t> hosts = allHosts();
   std::optional<std::size_t> primary;
-  {
+  if (options_.hosts.size() > 1) {
     const std::lock_guard held(mutex_);
     primary = primary_;
   }
   std::unique_ptr<Session> session;
   const Instant now = clock().now();
-  if (primary && hosts.size() > 1) {
+  if (primary) {
     try {
-      session = connect({&*primary, 1}, now + (deadline - now) / 2);
+      session = connect(primary, now + (deadline - now) / 2);
     } catch (const StoreUnavailable&) {
       forgetPrimary();
     }
   }
-  if (!session) session = connect(hosts, deadline);
+  if (!session) session = connect({}, deadline);
   makeTables(*session, deadline);
   return session;
 }
 
 void Sessions::lookForPrimary(Instant deadline) {
-  if (options_.hosts.size() == 1) return;
-  static_cast<void>(connect(allHosts(), deadline));
+  if (options_.hosts.size() > 1) static_cast<void>(connect({}, deadline));
 }
 
-std::vector<std::size_t> Sessions::allHosts() const {
-  std::vector<std::size_t> hosts(options_.hosts.size());
-  std::iota(hosts.begin(), hosts.end(), std::size_t{0});
-  return hosts;
-}
-
-std::unique_ptr<Session> Sessions::connect(std::span<const std::size_t> hosts, Instant deadline) {
-  const Instant until = std::min(deadline, clock().now() + options_.connectTimeout);
-  std::vector<std::unique_ptr<LogIn>> underWay;
-  for (const std::size_t host : hosts)
-    underWay.push_back(std::make_unique<LogIn>(options_, host, clock(), until));
-  std::unique_ptr<LogIn> best;
-  Instant end = until;
-  std::vector<std::exception_ptr> failures;
-  while (true) {
-    for (auto& each : underWay) {
-      each->proceed();
-      if (!each->ended()) continue;
-      if (each->failure()) {
-        failures.push_back(each->failure());
-      } else if (!each->facts().takesWrites) {
-        failures.push_back(std::make_exception_ptr(
-            NotPrimary(options_.hosts[each->host()].display +
-                       " takes no writes, as a standby: locks need the server that does")));
-      } else if (!best || each->facts().timeline > best->facts().timeline) {
-        best = std::move(each);
-        end = std::min(end, clock().now() + longestWaitForOthers);
-      } else if (each->facts().timeline == best->facts().timeline) {
-        throw StoreUnavailable(options_.hosts[best->host()].display + " and " +
-                               options_.hosts[each->host()].display +
-                               " both take writes: all hosts but one must be standbys");
-      }
-      each.reset();
-    }
-    std::erase(underWay, nullptr);
-    const Instant now = clock().now();
-    if (underWay.empty() || (best && now >= end)) break;
-    std::vector<pollfd> sockets;
-    Instant wakeAt = end;
-    for (const auto& each : underWay) {
-      sockets.push_back(each->waitsFor());
-      wakeAt = std::min(wakeAt, each->wakesAt());
-    }
-    pollUntil(sockets, clock(), wakeAt);
-  }
-  if (!best) throwNone(failures, options_);
-  return accept(*best);
-}
-
-std::unique_ptr<Session> Sessions::accept(LogIn& logIn) {
-  const ServerAddress& server = options_.hosts[logIn.host()];
-  const ServerFacts& facts = logIn.facts();
-  auto session = std::make_unique<Session>(logIn.takeHandle(), facts, options_.display, tables_.file,
-                                           environment_.clock);
+std::unique_ptr<Session> Sessions::connect(std::optional<std::size_t> only, Instant deadline) {
+  libpq::LoggedIn logIn = libpq::logIn(options_, only, Session::pins(), clock(),
+                                       std::min(deadline, clock().now() + options_.connectTimeout));
+  const std::size_t host = logIn.host;
+  const libpq::ServerFacts facts = logIn.facts;
+  auto session = std::make_unique<Session>(std::move(logIn), store_, environment_.clock);
   bool isAnother = false;
   {
     const std::lock_guard held(mutex_);
     if (facts.timeline < timeline_)
-      throw NotPrimary(server.display + " takes writes, but another host has taken over from it");
-    isAnother = known_ &&
-                (*known_ != logIn.host() || facts.timeline != timeline_ || facts.started != facts_->started);
+      throw NotPrimary(options_.hosts[host].display +
+                       " takes writes, but another host has taken over from it");
+    isAnother =
+        known_ && (*known_ != host || facts.timeline != timeline_ || facts.started != facts_->started);
     if (isAnother) ++term_;
-    known_ = primary_ = logIn.host();
+    known_ = primary_ = host;
     timeline_ = facts.timeline;
     facts_ = facts;
     session->setTerm(term_);
@@ -284,7 +225,13 @@ Promises Sessions::promises() const {
   const std::lock_guard held(mutex_);
   if (!facts_) return {FencePromise::whileStoreKeepsWrites, "PostgreSQL: not connected yet"};
   const bool isKept = facts_->survivesCrash && !facts_->mayLag;
-  return {isKept ? FencePromise::durable : FencePromise::whileStoreKeepsWrites, durabilityOf(*facts_)};
+  std::string text =
+      facts_->survivesCrash
+          ? "PostgreSQL, flushed at each commit: survives a crash and a power loss of the server"
+          : "PostgreSQL with fsync or full_page_writes off: a crash of the server's machine may "
+            "undo commits or damage the database";
+  if (facts_->mayLag) text += "; an asynchronous standby that takes over may lack the last of them";
+  return {isKept ? FencePromise::durable : FencePromise::whileStoreKeepsWrites, text};
 }
 
 }  // namespace lockkeeper::postgres

@@ -15,6 +15,7 @@
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
+#include "session/fault.h"
 #include "session/server_options.h"
 #include "session/session.h"
 
@@ -112,16 +113,15 @@ class Sessions {
   /// Whether there was a notification.
   bool hear(Session& session) noexcept;
   std::unique_ptr<Session> takeIdle();
-  std::vector<std::size_t> allHosts() const;
-  std::unique_ptr<Session> connect(std::span<const std::size_t> hosts, Instant deadline);
-  /// Throws unless the server is the one with the highest timeline so far.
-  std::unique_ptr<Session> accept(LogIn& logIn);
+  /// To any host, or to `only` one. Throws unless it is of the highest timeline so far.
+  std::unique_ptr<Session> connect(std::optional<std::size_t> only, Instant deadline);
   void makeTables(Session& session, Instant deadline);
   /// Returns when no statement of a session that was given up can have an effect any more.
   void endGivenUp(Session& session, Instant deadline);
 
   const ServerOptions options_;
   const Tables tables_;
+  const libpq::StoreFaults store_;
   const Environment environment_;
   std::function<void()> onNewPrimary_;
 
@@ -132,10 +132,10 @@ class Sessions {
   std::optional<std::size_t> primary_;  // The host that took the writes last.
   std::optional<std::size_t> known_;    // The same, also when it does not any more.
   std::uint32_t timeline_ = 0;
-  std::optional<ServerFacts> facts_;
+  std::optional<libpq::ServerFacts> facts_;
   std::atomic<std::uint64_t> term_ = 0;
   struct GivenUp {
-    std::string backend;  // ServerFacts::backend
+    std::string backend;  // libpq::ServerFacts::backend
     Instant since;
   };
   std::vector<GivenUp> givenUp_;

@@ -15,6 +15,7 @@
 
 #include "database/database.h"
 #include "database/uri_refusal.h"
+#include "environment_variable.h"
 #include "free_port.h"
 #include "lockkeeper/error.h"
 #include "order/written_order.h"
@@ -43,7 +44,7 @@ TEST(PostgresDatabaseUri, NamesOneHostAUserAndPlainNames) {
   EXPECT_THAT(uriRefusal("postgres://bob@a/" + std::string(64, 'x')), HasSubstr("at most 63"));
   EXPECT_THAT(uriRefusal("postgres://bob@a/shop?schema=a\"b"), HasSubstr("the schema name is 'a"));
   EXPECT_THAT(uriRefusal("postgres://bob@a/shop?createTable=true"), HasSubstr("'createTable'"));
-  EXPECT_THAT(uriRefusal("postgres://bob@a/shop?socket=run"), HasSubstr("absolute path of a folder"));
+  EXPECT_THAT(uriRefusal("postgres://bob@a/shop?socket=run"), HasSubstr("absolute path of at most 80 bytes"));
   EXPECT_THAT(uriRefusal("postgres://bob@a/shop?verify=off"), HasSubstr("verify is given without tls"));
   const std::string cut = uriRefusal("postgres://bob:se%00cret@a/shop");
   EXPECT_THAT(cut, HasSubstr("password must not contain NUL"));
@@ -110,6 +111,29 @@ TEST_F(PostgresStock, SaysWhatIsWrongInOneLineWithoutThePassword) {
   EXPECT_THAT(refusal(server.uri("nowhere", server.port())), HasSubstr("\"nowhere\" does not exist"));
   EXPECT_THAT(refusal(server.uri(server.newDatabase(), server.port())),
               HasSubstr("\"lockkeeper_stock\" does not exist (42P01)"));
+}
+
+TEST_F(PostgresStock, VariablesOfTheClientLibraryChooseNothing) {
+  for (const auto& [name, value] : {std::pair{"PGCHANNELBINDING", "require"},
+                                    {"PGSSLCERT", "/nowhere"},
+                                    {"PGSSLMINPROTOCOLVERSION", "none"},
+                                    {"PGPASSWORD", "wrong"}}) {
+    SCOPED_TRACE(name);
+    const EnvironmentVariable variable(name, value);
+    StockService service(shop.uri(), shop.manager(), Way::conditionalUpdate);
+    EXPECT_NO_THROW((void)service.level("pen"));
+  }
+}
+
+TEST_F(PostgresStock, VariablesThatTheClientLibraryWouldObeyAreRefused) {
+  for (const auto& [name, uri] : {std::pair{"PGOPTIONS", shop.uri()},
+                                  {"PGSERVICE", shop.uri()},
+                                  {"PGPASSWORD", uriFor("shop")},
+                                  {"PGHOSTADDR", shop.uri() + "?socket=/tmp"}}) {
+    const EnvironmentVariable variable(name, "-c statement_timeout=1");
+    StockService service(uri, shop.manager(), Way::conditionalUpdate);
+    EXPECT_THAT(refusalOf<ConfigError>([&] { (void)service.level("pen"); }), HasSubstr(name));
+  }
 }
 
 TEST_F(PostgresStock, NeedsNoMoreThanTheDocumentedRights) {

@@ -1,5 +1,3 @@
-#include <libpq-fe.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
@@ -10,14 +8,23 @@
 #include <vector>
 
 #include "database/backend.h"
-#include "database/postgres/fault.h"
-#include "database/postgres/log_in.h"
+#include "database/postgres/literals.h"
 #include "database/postgres/server.h"
-#include "database/postgres/session.h"
 #include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/libpq/log_in.h"
 
 namespace lockkeeper::inventory {
 namespace {
+
+using libpq::LostSession;
+using libpq::NotPrimary;
+using libpq::Result;
+
+struct PostgresSession {
+  libpq::Connection connection;
+  const bool isDirect;  ///< No pooler gives our statements to sessions of its own.
+};
 
 /// A bounded number of sessions, opened when needed. Transactions of several round trips; the server ends the
 /// session of one that it hears nothing of for operationTimeout.
@@ -40,7 +47,7 @@ class PostgresBackend final : public Backend {
   const std::string& display() const override { return server_.display; }
   Transaction begin(Access access, Instant latest) override;
   Fault faultOf(const std::exception& failure) const override {
-    if (dynamic_cast<const PostgresContention*>(&failure) != nullptr) return Fault::contention;
+    if (dynamic_cast<const libpq::Contention*>(&failure) != nullptr) return Fault::contention;
     const bool isLost = dynamic_cast<const LostSession*>(&failure) != nullptr ||
                         dynamic_cast<const NotPrimary*>(&failure) != nullptr;
     return isLost ? Fault::lostSession : Fault::final;
@@ -54,6 +61,7 @@ class PostgresBackend final : public Backend {
     return std::min(saturatingAdd(clock().now(), timeouts * options_.operationTimeout), latest);
   }
   std::unique_ptr<PostgresSession> take(Instant until);
+  std::unique_ptr<PostgresSession> logIn(Instant until);
   std::unique_ptr<PostgresSession> takeIdle();
   void putBack(std::unique_ptr<PostgresSession> session) noexcept;
   void closeIdle();
@@ -82,7 +90,7 @@ class PostgresBackend::Open final : public Transaction::Session {
   ~Open() override {
     if (stage_ == Stage::open) {
       try {
-        (void)session_->ask("ROLLBACK", deadline_);
+        (void)session_->connection.ask("ROLLBACK", deadline_);
       } catch (const std::exception&) {  // Closing it rolls back as well.
         session_.reset();
       }
@@ -92,15 +100,15 @@ class PostgresBackend::Open final : public Transaction::Session {
 
   std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values) override {
     const auto results = ask(withLiterals(statement, values));
-    const pg_result* const rows = results.back().get();
-    return PQntuples(rows) == 0 ? std::nullopt : std::optional(sqlRowIn(rows, 0));
+    const Result& result = results.back();
+    return result.rows() == 0 ? std::nullopt : std::optional(sqlRowIn(result, 0));
   }
   std::vector<mysql::SqlRow> selectAll(const std::string& statement, const mysql::SqlRow& values) override {
     const auto results = ask(withLiterals(statement, values));
+    const Result& result = results.back();
     std::vector<mysql::SqlRow> rows;
-    const int count = PQntuples(results.back().get());
-    rows.reserve(static_cast<std::size_t>(count));
-    for (int row = 0; row < count; ++row) rows.push_back(sqlRowIn(results.back().get(), row));
+    rows.reserve(result.rows());
+    for (std::size_t row = 0; row < result.rows(); ++row) rows.push_back(sqlRowIn(result, row));
     return rows;
   }
   std::size_t execute(const std::string& statement, const mysql::SqlRow& values) override {
@@ -115,15 +123,13 @@ class PostgresBackend::Open final : public Transaction::Session {
     return changedBy(ask(text));
   }
   void commit() override;
-  std::string clock() const override {
-    return "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-  }
+  std::string clock() const override { return "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"; }
 
  private:
   enum class Stage { fresh, open, over };
 
   /// The results of these statements, without those of what stands around them.
-  std::vector<PostgresResult> ask(const std::string& statements);
+  std::vector<Result> ask(const std::string& statements);
   std::string beginning() const;
   void refuseOver() const;
 
@@ -135,16 +141,16 @@ class PostgresBackend::Open final : public Transaction::Session {
   Stage stage_ = Stage::fresh;
 };
 
-std::vector<PostgresResult> PostgresBackend::Open::ask(const std::string& statements) {
+std::vector<Result> PostgresBackend::Open::ask(const std::string& statements) {
   refuseOver();
   if (access_ == Access::snapshot) deadline_ = backend_.deadlineIn(2, latest_);
   const bool begins = std::exchange(stage_, Stage::over) == Stage::fresh;
   const std::string before = begins ? beginning() : "";
   const bool ends = access_ == Access::read && !before.empty();
   try {
-    auto results = session_->ask(before + statements + (ends ? ";COMMIT" : ""), deadline_);
+    auto results = session_->connection.ask(before + statements + (ends ? ";COMMIT" : ""), deadline_);
     if (ends) results.pop_back();
-    if (!before.empty()) results.erase(results.begin(), results.begin() + (session_->isDirect() ? 1 : 2));
+    if (!before.empty()) results.erase(results.begin(), results.begin() + (session_->isDirect ? 1 : 2));
     stage_ = access_ == Access::read ? Stage::fresh : Stage::open;
     return results;
   } catch (const NotPrimary&) {
@@ -161,10 +167,10 @@ std::vector<PostgresResult> PostgresBackend::Open::ask(const std::string& statem
 
 /// A pooler's session is not pinned, so that each transaction is.
 std::string PostgresBackend::Open::beginning() const {
-  const bool isDirect = session_->isDirect();
+  const bool isDirect = session_->isDirect;
   if (access_ == Access::read && isDirect) return "";
   const std::string pins =
-      isDirect ? "" : "SELECT " + pinsOf(backend_.server_, backend_.options_.operationTimeout, true) + ";";
+      isDirect ? "" : "SELECT " + backend_.server_.pins(backend_.options_.operationTimeout, true) + ";";
   if (access_ == Access::snapshot) return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;" + pins;
   return "BEGIN ISOLATION LEVEL READ COMMITTED;" + pins;
 }
@@ -181,19 +187,20 @@ void PostgresBackend::Open::commit() {
   refuseOver();
   if (std::exchange(stage_, Stage::over) == Stage::fresh) return;
   const std::string& display = backend_.display();
-  if (!session_->usable() || backend_.clock().now() >= deadline_) {
+  if (!session_->connection.usable() || backend_.clock().now() >= deadline_) {
     session_.reset();
     throw LostSession(display + ": the session ended before COMMIT was sent");
   }
   try {
-    const auto results = session_->ask("COMMIT", deadline_);
+    const auto results = session_->connection.ask("COMMIT", deadline_);
     // The answer to the COMMIT of a transaction that has failed is ROLLBACK.
-    if (PQcmdStatus(results.back().get()) != std::string_view("COMMIT"))
+    if (results.back().command() != "COMMIT")
       throw StoreUnavailable(display + ": the server has rolled back instead of committing");
   } catch (const LostSession& lost) {
+    if (!session_->connection.mayHaveApplied()) throw;
     throw OutcomeUnknown(lost.what());
   }
-  if (session_->hasWarned())
+  if (session_->connection.hasWarned())
     throw OutcomeUnknown(display + ": the server warns that the commit may not have reached a standby");
 }
 
@@ -215,13 +222,21 @@ std::unique_ptr<PostgresSession> PostgresBackend::take(Instant until) {
   }
   try {
     std::unique_ptr<PostgresSession> session = takeIdle();
-    if (session) return session;
-    return std::make_unique<PostgresSession>(logInTo(server_, options_.operationTimeout, clock(), until),
-                                             display(), options_.environment.clock);
+    return session ? std::move(session) : logIn(until);
   } catch (...) {
     putBack(nullptr);
     throw;
   }
+}
+
+std::unique_ptr<PostgresSession> PostgresBackend::logIn(Instant until) {
+  libpq::LoggedIn logIn =
+      libpq::logIn(server_, {}, server_.pins(options_.operationTimeout, false), clock(), until);
+  return std::unique_ptr<PostgresSession>(
+      new PostgresSession{.connection{std::move(logIn.handle),
+                                      {.display = display(), .valuesAreChecked = true},
+                                      options_.environment.clock},
+                          .isDirect = logIn.facts.isDirect});
 }
 
 std::unique_ptr<PostgresSession> PostgresBackend::takeIdle() {
@@ -230,14 +245,14 @@ std::unique_ptr<PostgresSession> PostgresBackend::takeIdle() {
   while (!idle_.empty()) {
     auto session = std::move(idle_.back());
     idle_.pop_back();
-    if (session->usable()) return session;
+    if (session->connection.usable()) return session;
     dead.push_back(std::move(session));
   }
   return nullptr;
 }
 
 void PostgresBackend::putBack(std::unique_ptr<PostgresSession> session) noexcept {
-  if (session && !session->usable()) session.reset();
+  if (session && !session->connection.usable()) session.reset();
   {
     const std::lock_guard held(mutex_);
     --used_;

@@ -1,12 +1,12 @@
-#include "session/fault.h"
+#include "lockkeeper/libpq/fault.h"
 
 #include <libpq-fe.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <initializer_list>
 
-namespace lockkeeper::postgres {
+namespace lockkeeper::libpq {
 namespace {
 
 std::string field(const PGresult* result, int code) {
@@ -21,16 +21,16 @@ std::string oneLine(std::string text) {
   return text;
 }
 
-template <std::size_t N>
-bool isOneOf(std::string_view state, const std::array<std::string_view, N>& states) {
+bool isOneOf(std::string_view state, std::initializer_list<std::string_view> states) {
   return std::ranges::find(states, state) != states.end();
 }
 
 // Classes: of authorisations, of databases and schemas that do not exist, and of what is not as the statement
 // says: the table is of another kind, or a right is missing.
-bool isMisconfigured(std::string_view state) {
-  return isOneOf(state.substr(0, 2), std::array<std::string_view, 4>{"28", "3D", "3F", "42"});
-}
+bool isMisconfigured(std::string_view state) { return isOneOf(state.substr(0, 2), {"28", "3D", "3F", "42"}); }
+
+// Classes: of values that a column does not take, and of constraints.
+bool isOfValues(std::string_view state) { return isOneOf(state.substr(0, 2), {"22", "23"}); }
 
 // With PQERRORS_VERBOSE the words are such as "… failed: FATAL:  28P01: password authentication failed …".
 std::string stateIn(const std::string& words) {
@@ -47,45 +47,32 @@ std::string stateIn(const std::string& words) {
 
 // The library has no numbers for what goes wrong before the server knows who asks.
 bool neverPasses(const std::string& words) {
-  constexpr std::array<std::string_view, 5> signs{
-      "certificate", "does not support SSL", "no password supplied", "authentication method", "private key"};
-  return std::ranges::any_of(signs, [&](std::string_view sign) { return words.find(sign) != words.npos; });
-}
-
-std::string schemaHint(std::string_view file) {
-  if (file.empty()) return "";
-  const std::string name(file);
-  return ": run drivers/postgres/schema/" + name + " (installed as share/lockkeeper/postgres/" + name +
-         "), or add createTable=true to the store's URI";
+  const auto says = [&](const char* sign) { return words.find(sign) != words.npos; };
+  return says("certificate") || says("does not support SSL") || says("no password supplied") ||
+         says("authentication method") || says("private key");
 }
 
 }  // namespace
 
 // A serialization failure, a deadlock, a row that others keep (NOWAIT or lock_timeout), and a statement that
 // was broken off, by somebody or by statement_timeout.
-bool isContention(std::string_view state) {
-  return isOneOf(state, std::array<std::string_view, 4>{"40001", "40P01", "55P03", "57014"});
-}
+bool isContention(std::string_view state) { return isOneOf(state, {"40001", "40P01", "55P03", "57014"}); }
 
 bool endsSession(const PGresult* result) {
   const std::string severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   return severity == "FATAL" || severity == "PANIC" || severity.empty();
 }
 
-void throwFault(const PGresult* result, Effect effect, const std::string& display,
-                std::string_view schemaFile) {
+void throwFault(const PGresult* result, const StoreFaults& store) {
   const std::string state = field(result, PG_DIAG_SQLSTATE);
   std::string words = field(result, PG_DIAG_MESSAGE_PRIMARY);
   if (words.empty()) words = PQresultErrorMessage(result);
-  const std::string line = display + ": " + oneLine(words) + (state.empty() ? "" : " (" + state + ")");
-  if (endsSession(result)) {
-    if (effect == Effect::unknown) throw OutcomeUnknown(line);
-    throw StoreUnavailable(line);
-  }
+  const std::string line = store.display + ": " + oneLine(words) + (state.empty() ? "" : " (" + state + ")");
+  if (endsSession(result)) throw LostSession(line);
   if (isContention(state)) throw Contention(line);
   if (state == "25006") throw NotPrimary(line);
-  if (state == "42P01") throw ConfigError(line + schemaHint(schemaFile));
-  if (isMisconfigured(state)) throw ConfigError(line);
+  if (state == "42P01") throw ConfigError(line + store.missingTable);
+  if (isMisconfigured(state) || (store.valuesAreChecked && isOfValues(state))) throw ConfigError(line);
   throw StoreUnavailable(line);
 }
 
@@ -96,4 +83,4 @@ void throwLogInFault(const std::string& words, const std::string& display) {
   throw StoreUnavailable(line);
 }
 
-}  // namespace lockkeeper::postgres
+}  // namespace lockkeeper::libpq
