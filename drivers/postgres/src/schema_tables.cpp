@@ -13,9 +13,7 @@ constexpr std::size_t longestTable = 63 - sizeof("_waiters") + 1;
 
 }  // namespace
 
-std::string tableOf(const StoreUri& uri) {
-  return uri.name("table", "lockkeeper_locks", longestTable);
-}
+std::string tableOf(const StoreUri& uri) { return uri.name("table", "lockkeeper_locks", longestTable); }
 
 std::string quotedTable(const std::string& schema, const std::string& table, std::string_view suffix) {
   return "\"" + schema + "\".\"" + table + std::string(suffix) + "\"";
