@@ -13,7 +13,7 @@
 #include "lockkeeper/base/token.h"
 #include "lockkeeper/limit/rate_rules.h"
 #include "raw_postgres.h"
-#include "session/log_in.h"
+#include "session/session.h"
 
 namespace lockkeeper::bench {
 
@@ -73,7 +73,7 @@ Way sameClaims(std::string name, std::uint16_t port) {
         return Statements{{texts.claim, {key, token, "bench", "30000", "1", "1", std::nullopt, std::nullopt}},
                           {texts.release, {key, token}}};
       },
-      postgres::pins(false));
+      postgres::Session::pins());
 }
 
 Way sameCharges(std::string name, std::uint16_t port, const RateLaw& law) {
@@ -87,7 +87,7 @@ Way sameCharges(std::string name, std::uint16_t port, const RateLaw& law) {
                            {"1000", "{0}", "{\"\\" + keyOf(thread) + "\"}", "{1}", "{1}", rest[0], rest[1],
                             rest[2], rest[3]}}};
       },
-      postgres::pins(false));
+      postgres::Session::pins());
 }
 
 }  // namespace lockkeeper::bench

@@ -225,6 +225,14 @@ TEST_F(PostgresRows, AChildLeavesATransactionToItsParent) {
   EXPECT_EQ(balance(), "8");
 }
 
+TEST_F(PostgresRows, ACopyIsRefusedInTime) {
+  auto transaction = rows.begin();
+  EXPECT_THROW(transaction.execute("COPY accounts TO STDOUT", {}), Error);
+  auto another = rows.begin();
+  another.select("SELECT balance FROM accounts", {});
+  EXPECT_THROW(another.execute("COPY accounts FROM STDIN", {}), Error);
+}
+
 TEST(PostgresRowOptions, OfWrongValuesAreNamed) {
   const auto refused = [](const std::string& query, const postgres::ServerRowsOptions& options) {
     return refusalOf(

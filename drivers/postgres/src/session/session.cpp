@@ -25,6 +25,11 @@ bool isLong(const Statement& statement) {
   return bytes > shortStatement;
 }
 
+bool isCopy(const Result& result) {
+  const auto status = PQresultStatus(result.get());
+  return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
 /// What `call` returns.
 template <class Call>
 auto orUnknown(const libpq::Connection& connection, Call call) {
@@ -169,6 +174,8 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
         } else if (result->columns() > 0) {
           time_ = {.value = result->number(0, 0), .heardAt = clock_->now()};  // With the pins.
         }
+      } else if (isCopy(*result)) {
+        connection_.lose("COPY is not supported");  // The library would return this result for ever.
       } else if (!fault && PQresultStatus(result->get()) != PGRES_PIPELINE_ABORTED) {
         isOfBegin = begins(form) && i == preparing_.size();
         fault = std::move(result);
