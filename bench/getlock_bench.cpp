@@ -12,7 +12,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/store_registry.h"
-#include "raw_getlock.h"
+#include "mysql/raw_getlock.h"
 
 namespace lockkeeper {
 namespace {

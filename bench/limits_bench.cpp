@@ -20,9 +20,9 @@
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "mysql/raw_session.h"
 #include "postgres_server.h"
 #include "raw_redis.h"
-#include "raw_session.h"
 #include "redis_server.h"
 
 namespace lockkeeper {

@@ -16,8 +16,8 @@
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/postgres/use.h"
 #include "lockkeeper/store_registry.h"
+#include "mysql/raw_rows.h"
 #include "postgres_server.h"
-#include "raw_rows.h"
 #include "version/texts/lock_texts.h"
 
 namespace lockkeeper {

@@ -25,8 +25,8 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/mysql/server_rows.h"
+#include "mysql/raw_session.h"
 #include "process.h"
-#include "raw_session.h"
 #include "temp_folder.h"
 
 namespace lockkeeper {

@@ -18,7 +18,7 @@
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
-#include "raw_session.h"
+#include "mysql/raw_session.h"
 
 namespace lockkeeper {
 namespace {

@@ -1,4 +1,4 @@
-#include "raw_session.h"
+#include "mysql/raw_session.h"
 
 #include <mysql/mysql.h>
 

@@ -1,4 +1,4 @@
-#include "raw_rows.h"
+#include "mysql/raw_rows.h"
 
 #include <mysql/mysql.h>
 

@@ -1,4 +1,4 @@
-#include "raw_getlock.h"
+#include "mysql/raw_getlock.h"
 
 #include <chrono>
 #include <stdexcept>

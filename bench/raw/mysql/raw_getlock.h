@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "raw_session.h"
+#include "mysql/raw_session.h"
 
 namespace lockkeeper::bench {
 
