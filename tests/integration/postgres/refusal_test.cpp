@@ -53,6 +53,12 @@ TEST_F(PostgresRefusal, AMissingRightIsAConfigError) {
   EXPECT_NE(said.find("42501"), said.npos) << said;
 }
 
+TEST_F(PostgresRefusal, AnAccountThatMayNotCreateTablesIsToldWhatItNeeds) {
+  const std::string said = refusal<ConfigError>(*store.open("createTable=on&table=elsewhere"));
+  EXPECT_NE(said.find("may create tables in schema public"), said.npos) << said;
+  EXPECT_NE(said.find("version.sql"), said.npos) << said;
+}
+
 TEST_F(PostgresRefusal, TooManyConnectionsAndAReadOnlyServerPass) {
   store.server.execute("ALTER ROLE keeper CONNECTION LIMIT 0");
   const std::string tooMany = refusal<StoreUnavailable>(*store.open());

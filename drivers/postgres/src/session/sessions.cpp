@@ -217,7 +217,13 @@ void Sessions::makeTables(Session& session, Instant deadline) {
     statements.push_back({std::string_view(tables_.script).substr(at, end - at)});
     at = end == std::string::npos ? end : end + 2;
   }
-  session.transact(statements, deadline);
+  try {
+    session.transact(statements, deadline);
+  } catch (const ConfigError& error) {
+    throw ConfigError(
+        std::string(error.what()) + ": createTable=on needs an account that may create tables in schema " +
+        options_.schema + "; or run drivers/postgres/schema/" + tables_.file + " as another one");
+  }
   hasTables_ = true;
 }
 
