@@ -205,10 +205,10 @@ void PostgresServer::restart() {
 }
 
 void PostgresServer::fillDisk() {
-  // Every segment of its log is longer already. Root may not limit another user's processes everywhere.
+  // Less than a page of its log. Root may not limit another user's processes everywhere.
   for (const pid_t each : processes()) {
     try {
-      runUnprivileged("/usr/bin/prlimit", {"--pid=" + std::to_string(each), "--fsize=65536:"});
+      runUnprivileged("/usr/bin/prlimit", {"--pid=" + std::to_string(each), "--fsize=4096:"});
     } catch (const std::runtime_error&) {
       if (::kill(each, 0) == 0) throw;
     }

@@ -164,7 +164,9 @@ TEST_P(FaultContract, AReplyToAClaimThatIsCutIsNoAnswerAndAskingAgainGivesTheSam
     EXPECT_TRUE(mayBeApplied(error) || !holder) << "it says that nothing was applied, and the key is held";
     std::optional<Granted> again;
     ASSERT_TRUE(inTheEnd([&] { return (again = grantOf(*proxied, cut, true)).has_value(); }));
-    if (holder) EXPECT_EQ(again->fence, holder->fence);
+    if (holder) {
+      EXPECT_EQ(again->fence, holder->fence);
+    }
     EXPECT_EQ(proxied->release(cut.claim(), soon()), ReleaseOutcome::released);
   }
 }
@@ -189,7 +191,9 @@ TEST_P(FaultContract, ARenewalWhoseReplyIsLostIsALossOnlyIfTheKeyIsFree) {
   proxy.passThrough();
   const bool isLost = outcome == RenewOutcome::notOwner || outcome == RenewOutcome::ownerUnknown;
   EXPECT_EQ(takes(*direct, other), isLost);
-  if (!isLost) EXPECT_TRUE(inTheEnd([&] { return renewed(*proxied, who) == RenewOutcome::renewed; }));
+  if (!isLost) {
+    EXPECT_TRUE(inTheEnd([&] { return renewed(*proxied, who) == RenewOutcome::renewed; }));
+  }
 }
 
 TEST_P(FaultContract, AReleaseWhoseReplyIsLostIsInDoubtAndTheNextOneLeavesTheKeyFree) {
