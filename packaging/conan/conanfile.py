@@ -31,7 +31,8 @@ LINKS = {
     "stream": ["core", *POCO_TLS],
     "redis": ["core", "stream", *POCO_TLS],
     "mysql": ["core", "mariadb-connector-c::mariadb-connector-c", "poco::poco_foundation"],
-    "postgres": ["core", "libpq::libpq"],
+    "libpq": ["core", "libpq::libpq"],
+    "postgres": ["core", "libpq", "libpq::libpq"],
     "etcd": ["core", "stream", "poco::poco_json", *POCO_TLS],
     "inventory": ["core", "mysql", "poco::poco_data", "poco::poco_datasqlite"],
     "poco": ["core", "migration", "poco::poco_net", "poco::poco_util", "poco::poco_json", "poco::poco_foundation"],
@@ -124,15 +125,17 @@ class Lockkeeper(ConanFile):
             built.add("mysql")
         if not self.options.shared and built & {"redis", "etcd"}:
             built.add("stream")  # shared libraries contain it
+        if not self.options.shared and "postgres" in built:
+            built.add("libpq")
         for name in sorted(built):
             component = self.cpp_info.components[name]
             component.set_property("cmake_target_name", f"lockkeeper::{name}")
             component.set_property("pkg_config_name", f"lockkeeper-{name}")
             component.libs = [f"lockkeeper_{name}"]
             component.resdirs = ["res"]
-            component.requires = [library for library in LINKS[name] if library != "stream" or "stream" in built]
+            component.requires = [each for each in LINKS[name] if each not in {"stream", "libpq"} or each in built]
         self.cpp_info.components["core"].system_libs = ["pthread"]
         if self.options.inventory and self.options.postgres:
-            self.cpp_info.components["inventory"].requires.append("libpq::libpq")
+            self.cpp_info.components["inventory"].requires += ["libpq::libpq"] if self.options.shared else ["libpq", "libpq::libpq"]
         if self.options.prometheus:
             self.cpp_info.components["poco"].requires.append("prometheus-cpp::prometheus-cpp-core")

@@ -43,7 +43,7 @@ struct LOCKKEEPER_CORE_EXPORT ServerLogin {
   static constexpr std::array<std::string_view, 7> parameters{"caFile", "certFile", "keyFile", "passwordFile",
                                                               "socket", "tls",      "verify"};
 
-  /// Reads scheme://user:password@host[:port][,host2[:port2],…]/database and its `parameters`. The log-in
+  /// Reads `scheme://user:password@host[:port][,host2[:port2],…]/database` and its `parameters`. The log-in
   /// stands before the first host and is for all. No text has a NUL, so that a C library cuts none short, and
   /// the database's name has only [A-Za-z0-9_]. Throws ConfigError that names the wrong part and what is
   /// allowed, without a secret. Reads the passwordFile.

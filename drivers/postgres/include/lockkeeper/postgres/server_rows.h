@@ -49,7 +49,7 @@ class LOCKKEEPER_POSTGRES_EXPORT ServerRows {
   /// exception is std::invalid_argument, for a statement that was not sent: the transaction stays open.
   ///
   /// Integers and floating-point numbers are read as numbers. All other types, such as NUMERIC, TIMESTAMPTZ,
-  /// UUID and BYTEA (as \x and hexadecimal digits), are the text that the server writes and reads for them.
+  /// UUID and BYTEA (as `\x` and hexadecimal digits), are the text that the server writes and reads for them.
   class LOCKKEEPER_POSTGRES_EXPORT Transaction {
    public:
     Transaction(Transaction&&) noexcept;

@@ -73,9 +73,13 @@ class FaultContract : public ::testing::TestWithParam<FaultFactory> {
   /// The most places at which a reply is cut.
   static constexpr std::size_t mostCuts = 24;
 
+  /// The present moment, one after it, and one that is late enough for a call.
+  /// @{
   static Instant now() { return systemClock()->now(); }
   static Instant in(std::chrono::milliseconds length) { return now() + length; }
   static Instant soon() { return in(std::chrono::seconds{10}); }
+  /// @}
+  /// A key that no other test uses.
   static std::string uniqueKey() { return "fault-" + Token::generate(*systemRandom()).hex(); }
 
   /// Makes its connection before anything is spoiled, and whatever else a driver does only once.
@@ -85,13 +89,16 @@ class FaultContract : public ::testing::TestWithParam<FaultFactory> {
     EXPECT_EQ(proxied->release(first.claim(), soon()), ReleaseOutcome::released);
   }
 
+  /// One attempt to take the lock: its grant, or nothing if it is busy.
   static std::optional<Granted> grantOf(LockDriver& driver, const Claimant& who, bool resend = false) {
     const AcquireResult result =
         driver.acquire({.claim = who.claim(), .ttl = longTtl, .deadline = soon(), .resend = resend});
     const auto* const granted = std::get_if<Granted>(&result);
     return granted == nullptr ? std::nullopt : std::optional(*granted);
   }
+  /// Whether one attempt takes the lock.
   static bool takes(LockDriver& driver, const Claimant& who) { return grantOf(driver, who).has_value(); }
+  /// The outcome of one renewal.
   static RenewOutcome renewed(LockDriver& driver, const Claimant& who, Instant deadline = soon()) {
     Renewal renewal{.claim = who.claim(), .ttl = longTtl};
     driver.renew({&renewal, 1}, deadline);
@@ -120,6 +127,7 @@ class FaultContract : public ::testing::TestWithParam<FaultFactory> {
     ADD_FAILURE() << "the call took for an answer what was none";
     return std::nullopt;
   }
+  /// Whether this error says that the call may have had its effect.
   static bool mayBeApplied(std::optional<ErrorCode> code) {
     return code == ErrorCode::outcomeUnknown || code == ErrorCode::protocol;
   }
