@@ -11,6 +11,8 @@
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"
+#include "lockkeeper/internal/whole_number.h"
+#include "lockkeeper/libpq/rows.h"
 #include "lockkeeper/postgres/row_statement.h"
 #include "session/fault.h"
 #include "session/server_options.h"
@@ -54,28 +56,14 @@ std::string rowSettings(const std::string& schema, std::chrono::seconds operatio
          "set_config('DateStyle', 'ISO', true), set_config('IntervalStyle', 'postgres', true)";
 }
 
-template <class Number>
-std::optional<Number> wholeText(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 // The numbers of types, which no server changes.
-bool isWholeNumber(unsigned type) { return type == 20 || type == 21 || type == 23; }
 bool isFloating(unsigned type) { return type == 700 || type == 701; }
 
 SqlValue sqlValueIn(const Result& result, std::size_t row, std::size_t column) {
-  if (result.isNull(row, column)) return std::monostate();
-  const std::string_view text = result.text(row, column);
-  const unsigned type = result.typeOf(column);
-  if (isWholeNumber(type)) {
-    if (const auto number = wholeText<std::int64_t>(text)) return *number;
+  if (isFloating(result.typeOf(column))) {
+    if (const auto number = wholeNumber<double>(result.text(row, column))) return *number;
   }
-  if (isFloating(type)) {
-    if (const auto number = wholeText<double>(text)) return *number;
-  }
-  return std::string(text);
+  return libpq::valueIn(result, row, column);
 }
 
 SqlRow sqlRowIn(const Result& result, std::size_t row) {

@@ -2,10 +2,10 @@
 
 #include <array>
 #include <charconv>
-#include <stdexcept>
 #include <variant>
 
 #include "lockkeeper/base/hex.h"
+#include "lockkeeper/libpq/rows.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -33,46 +33,18 @@ std::string literalOf(const mysql::SqlValue& value) {
   return "NULL";
 }
 
-bool isWholeNumber(unsigned type) {
-  constexpr unsigned int8 = 20, int2 = 21, int4 = 23;  // as in the server's pg_type
-  return type == int8 || type == int2 || type == int4;
-}
-
 }  // namespace
 
 std::string withLiterals(const std::string& statement, const mysql::SqlRow& values) {
-  std::string text;
-  std::size_t used = 0;
-  char quote = 0;
-  for (const char c : statement) {
-    if (quote == 0 && c == '?') {
-      if (used == values.size()) break;
-      text += literalOf(values[used++]);
-      continue;
-    }
-    if (quote == 0 && (c == '\'' || c == '"')) {
-      quote = c;
-    } else if (c == quote) {
-      quote = 0;
-    }
-    text += quote == 0 && c == '`' ? '"' : c;
-  }
-  if (used == values.size()) return text;
-  throw std::invalid_argument(std::to_string(values.size()) + " values are given for: " + statement);
+  return libpq::withParameters(statement, values.size(),
+                               [&](std::size_t index) { return literalOf(values[index]); });
 }
 
 mysql::SqlRow sqlRowIn(const libpq::Result& result, std::size_t row) {
   mysql::SqlRow values;
   values.reserve(result.columns());
-  for (std::size_t column = 0; column < result.columns(); ++column) {
-    if (result.isNull(row, column)) {
-      values.emplace_back();
-    } else if (isWholeNumber(result.typeOf(column))) {
-      values.emplace_back(result.number(row, column));
-    } else {
-      values.emplace_back(std::string(result.text(row, column)));
-    }
-  }
+  for (std::size_t column = 0; column < result.columns(); ++column)
+    values.push_back(libpq::valueIn(result, row, column));
   return values;
 }
 
