@@ -331,10 +331,11 @@ std::optional<std::chrono::milliseconds> VersionDriver::checkEvery() const {
 
 // A failover may leave the sessions open that there are.
 void VersionDriver::Impl::lookForPrimary(Instant deadline) {
-  if (sessions.options().hosts.size() > 1) return sessions.lookForPrimary(deadline);
-  if (clock().now() < nextLook_.load()) return;
-  nextLook_ = clock().now() + connectEvery;
-  static_cast<void>(sessions.open(deadline));
+  if (sessions.options().hosts.size() == 1) {
+    if (clock().now() < nextLook_.load()) return;
+    nextLook_ = clock().now() + connectEvery;
+  }
+  sessions.lookForPrimary(deadline);
 }
 
 void VersionDriver::checkServer(Instant deadline) noexcept {

@@ -67,8 +67,10 @@ class Session {
 
   /// False after a lost answer, and for an idle session that the server has ended.
   bool usable() const { return connection_.usable(); }
+  /// An answer of it was lost.
+  bool isLost() const { return connection_.isLost(); }
   /// It was lost with a statement that the server may read yet.
-  bool isGivenUp() const { return connection_.isLost() && connection_.mayHaveApplied() && isDirect(); }
+  bool isGivenUp() const { return isLost() && connection_.mayHaveApplied() && isDirect(); }
   bool isDirect() const { return facts_.isDirect; }
   const libpq::ServerFacts& facts() const { return facts_; }
 

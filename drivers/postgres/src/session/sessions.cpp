@@ -16,10 +16,12 @@ using std::chrono::milliseconds;
 constexpr std::chrono::minutes longestEnding{1};
 constexpr std::size_t mostGivenUp = 64;
 
+std::string placeOf(const std::string& file) {
+  return "drivers/postgres/schema/" + file + " (installed as share/lockkeeper/postgres/" + file + ")";
+}
+
 std::string schemaHint(const std::string& file) {
-  if (file.empty()) return "";
-  return ": run drivers/postgres/schema/" + file + " (installed as share/lockkeeper/postgres/" + file +
-         "), or add createTable=true to the store's URI";
+  return file.empty() ? "" : ": run " + placeOf(file) + ", or add createTable=true to the store's URI";
 }
 
 }  // namespace
@@ -145,7 +147,8 @@ void Sessions::putBack(std::unique_ptr<Session> session) noexcept {
   } else if (session) {
     hear(*session);
   }
-  if (session && !(isCurrent(*session) && session->usable())) session.reset();
+  // Whether the server has ended it meanwhile, takeIdle() asks.
+  if (session && (session->isLost() || !isCurrent(*session))) session.reset();
   {
     const std::lock_guard held(mutex_);
     --used_;
@@ -180,9 +183,7 @@ std::unique_ptr<Session> Sessions::open(Instant deadline) {
   return session;
 }
 
-void Sessions::lookForPrimary(Instant deadline) {
-  if (options_.hosts.size() > 1) static_cast<void>(connect({}, deadline));
-}
+void Sessions::lookForPrimary(Instant deadline) { static_cast<void>(connect({}, deadline)); }
 
 std::unique_ptr<Session> Sessions::connect(std::optional<std::size_t> only, Instant deadline) {
   libpq::LoggedIn logIn = libpq::logIn(options_, only, Session::pins(), clock(),
@@ -220,9 +221,9 @@ void Sessions::makeTables(Session& session, Instant deadline) {
   try {
     session.transact(statements, deadline);
   } catch (const ConfigError& error) {
-    throw ConfigError(
-        std::string(error.what()) + ": createTable=on needs an account that may create tables in schema " +
-        options_.schema + "; or run drivers/postgres/schema/" + tables_.file + " as another one");
+    throw ConfigError(std::string(error.what()) +
+                      ": createTable=true needs an account that may create tables in schema " +
+                      options_.schema + "; or run " + placeOf(tables_.file) + " as another one");
   }
   hasTables_ = true;
 }

@@ -86,7 +86,7 @@ class Sessions {
   /// A server has said that it takes no writes any more: its sessions are not used again.
   void forgetPrimary();
 
-  /// Asks all hosts which of them takes the writes, if there are several. Throws as use().
+  /// Asks all hosts which of them takes the writes, by new sessions. Throws as use().
   void lookForPrimary(Instant deadline);
 
   /// Is called, on any thread, when another server takes the writes than before, before it is asked for
